@@ -12,10 +12,10 @@ use tfarrow_cluster::ballista::{ExecutorOptions, SchedulerOptions};
 /// The processes of a cluster that runs the queries of `tfarrow sql --cluster HOST:PORT`.
 #[derive(Debug, Parser)]
 #[command(name = "tfarrow-cluster", version, arg_required_else_help = true, after_help = AFTER)]
-pub(crate) struct Cli {
+pub(crate) struct ClusterCli {
     /// The command to run.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: ClusterCommand,
 }
 
 const AFTER: &str = "\
@@ -29,7 +29,7 @@ RUST_LOG=info shows what a process does.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ClusterCommand {
     /// Run the scheduler, which clients and executors connect to
     Scheduler(Scheduler),
     /// Run an executor, which runs tasks of queries
@@ -129,15 +129,15 @@ mod tests {
 
     #[test]
     fn the_command_line_is_valid() {
-        Cli::command().debug_assert();
+        ClusterCli::command().debug_assert();
     }
 
     #[test]
     fn addresses_of_the_network_need_a_root() {
         let options = |more: &[&str]| {
             let args = ["tfarrow-cluster", "executor", "--scheduler", "h:1", "--work-dir", "d"];
-            match Cli::try_parse_from(args.iter().chain(more)).map(|cli| cli.command) {
-                Ok(Command::Executor(executor)) => {
+            match ClusterCli::try_parse_from(args.iter().chain(more)).map(|cli| cli.command) {
+                Ok(ClusterCommand::Executor(executor)) => {
                     ExecutorOptions::try_from(executor).map_err(|error| error.to_string())
                 }
                 other => Err(format!("{other:?}")),

@@ -59,7 +59,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// # let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
 /// let context = SessionContext::new();
 /// let frame = context.read_tfrecord(&format!("{testdata}/scalar.tfrecord"), &TfRecordOptions::default()).await?;
-/// let plan = frame.filter(col("label").gt(lit(0)))?.create_physical_plan().await?;
+/// let plan = frame.filter(col("id").gt(lit(0)))?.create_physical_plan().await?;
 /// let codec = PlanCodec::new(Arc::new(DefaultPhysicalExtensionCodec {}));
 /// let bytes = codec.encode(Arc::clone(&plan))?;
 /// assert_eq!(codec.decode(&bytes, &context.task_ctx())?.schema(), plan.schema());

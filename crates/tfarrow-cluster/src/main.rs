@@ -14,7 +14,7 @@ use datafusion::error::{DataFusionError, Result};
 use tfarrow_cluster::ballista::{ClusterEngine, ExecutorOptions, run_executor, run_scheduler};
 use tfarrow_datafusion::Engine;
 
-use crate::args::{Cli, Command};
+use crate::args::{ClusterCli, ClusterCommand};
 
 /// Batches are freed by other threads than those that allocate them, which slows the system's allocator down.
 #[global_allocator]
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
             Box::pin(async move { Ok(Arc::new(ClusterEngine::connect(&address).await?) as Arc<dyn Engine>) })
         }));
     }
-    let cli = Cli::parse();
+    let cli = ClusterCli::parse();
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
@@ -42,14 +42,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<()> {
+fn run(cli: ClusterCli) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     runtime.block_on(async {
         match cli.command {
-            Command::Scheduler(args) => {
+            ClusterCommand::Scheduler(args) => {
                 run_scheduler(args.into(), |address| message(&format!("the scheduler listens on {address}"))).await
             }
-            Command::Executor(args) => {
+            ClusterCommand::Executor(args) => {
                 let options: ExecutorOptions = args.try_into()?;
                 let ExecutorOptions { scheduler_host, scheduler_port, cores, .. } = &options;
                 message(&format!("an executor with {cores} cores for the scheduler {scheduler_host}:{scheduler_port}"));

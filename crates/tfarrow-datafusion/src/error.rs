@@ -36,6 +36,28 @@ impl std::error::Error for AdvisedError {
     }
 }
 
+/// An error of a scan of a piece of a file. The whole file may be read without an error, or with another one. The text is that
+/// of the error of the piece, in which records are counted from the beginning of the piece.
+#[derive(Debug)]
+pub(crate) struct PieceError(DataFusionError);
+
+impl fmt::Display for PieceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for PieceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Converts an error of a scan of a piece of a file.
+pub(crate) fn of_piece(error: DataFusionError) -> DataFusionError {
+    DataFusionError::External(Box::new(PieceError(error)))
+}
+
 /// Converts an error, and adds its remedies in SQL if there are any.
 pub(crate) fn external(error: impl Into<Error>) -> DataFusionError {
     let error = error.into();

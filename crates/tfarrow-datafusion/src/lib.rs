@@ -39,6 +39,7 @@ mod home_dir;
 mod notice;
 mod optimizer;
 mod options;
+mod progress;
 mod remedy;
 mod scan;
 mod schema;
@@ -50,17 +51,14 @@ pub mod wire;
 mod write;
 
 pub use catalog::{external_table::TfRecordTableFactory, registry::queried};
-pub use engine::{Engine, RemoteExec, TaskError, TaskNotices, TaskProgress, with_task_notices};
+pub use engine::{Engine, RemoteExec, TaskError, TaskNotices, TaskProgress, with_task_notices, with_whole_files};
 pub use error::AdvisedError;
 pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use optimizer::{cancellation::Cancellation, long_rows::LongRows, preserve_order::PreserveOrder};
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
+pub use progress::{ScanProgress, scan_progress};
 pub use remedy::{sql_advice, sql_rewrite};
-pub use scan::{
-    opener::TfRecordOpener,
-    progress::{ScanProgress, scan_progress},
-    source::TfRecordSource,
-};
+pub use scan::{opener::TfRecordOpener, source::TfRecordSource};
 pub use schema::provenance::SchemaProvenance;
 pub use session::{
     SessionContextTfRecordExt, SessionOptions, column_hints::explain_missing_column, plan_statement::plan_statement,

@@ -43,6 +43,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `metadata_columns` | `none`, `all`, names of `_file`, `_record`, `_offset`, `_raw` | `none` |
 /// | `pushdown_filters` | `true`, `false` | `true` |
 /// | `preserve_order` | `true`, `false` | `true` |
+/// | `piece_bytes` | `auto`, a number | `auto`: 256 MiB on a cluster |
 /// | `compression` | `none`, `gzip`, `zlib` | `none` |
 /// | `shards` | `auto`, a number | `auto` |
 /// | `overwrite` | `true`, `false` | `false` |
@@ -92,6 +93,9 @@ pub struct TfRecordOptions {
     /// Whether rows of a query without sort, join, group or window keep the order of the files and records. Otherwise their
     /// order depends on the timing of threads. See [`PreserveOrder`](crate::PreserveOrder).
     pub preserve_order: bool,
+    /// Minimum bytes of a piece of a file, where fewer files than partitions are scanned; `None`: each file is read by one task.
+    /// Only an [`Engine`](crate::Engine) reads a query again after an error of a piece.
+    pub piece_bytes: Option<NonZeroUsize>,
     /// Compression of written files.
     pub compression: Compression,
     /// Number of shards to write, with names as in TensorFlow; `None`: DataFusion determines the number of files.
@@ -211,6 +215,7 @@ impl Default for TfRecordOptions {
             metadata_columns: MetadataColumns::NONE,
             pushdown_filters: true,
             preserve_order: true,
+            piece_bytes: None,
             compression: Compression::None,
             shards: None,
             overwrite: false,
@@ -219,6 +224,9 @@ impl Default for TfRecordOptions {
     }
 }
 
+/// Minimum bytes of a piece of a file on a cluster: some seconds of work.
+const PIECE_BYTES: usize = 256 << 20;
+
 impl TfRecordOptions {
     /// Returns whether one statement may write this number of shards.
     pub(crate) fn allows_shards(shards: NonZeroUsize) -> bool {
@@ -226,12 +234,13 @@ impl TfRecordOptions {
     }
 
     /// Changes the defaults for plans whose partitions run as tasks in other processes. A message with an array of views
-    /// contains the buffers of all views; and one ordered partition would be one task.
+    /// contains the buffers of all views; one ordered partition would be one task; and so would be a long file.
     pub(crate) fn prepare_for_engine(&mut self) {
         if self.bytes_type == BytesType::Auto {
             self.bytes_type = BytesType::Binary;
         }
         self.preserve_order = false;
+        self.piece_bytes = self.piece_bytes.or(NonZeroUsize::new(PIECE_BYTES));
     }
 
     /// The options in `config`, or the defaults if TFRecord is not enabled in the session.
@@ -263,7 +272,7 @@ struct Setting {
 }
 
 /// All options, in the order of `SHOW ALL`.
-const SETTINGS: [Setting; 17] = [
+const SETTINGS: [Setting; 18] = [
     Setting {
         name: "layout",
         values: names::<Layout>,
@@ -365,6 +374,13 @@ const SETTINGS: [Setting; 17] = [
         description: "Whether rows of a query without sort, join, group or window keep the order of the files",
         set: |options, value| put(&mut options.preserve_order, value),
         show: |options| options.preserve_order.to_string(),
+    },
+    Setting {
+        name: "piece_bytes",
+        values: || "auto, a number of bytes".to_owned(),
+        description: "Minimum bytes of a piece of a long file that several tasks of a cluster read",
+        set: |options, value| put_or_auto(&mut options.piece_bytes, value),
+        show: |options| or_auto(options.piece_bytes),
     },
     Setting {
         name: "compression",
@@ -541,7 +557,7 @@ mod tests {
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
                      record_type, proto, message, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
-                     bytes_type, metadata_columns, pushdown_filters, preserve_order, compression, shards, overwrite, \
+                     bytes_type, metadata_columns, pushdown_filters, preserve_order, piece_bytes, compression, shards, overwrite, \
                      lossy";
         check("layuot", "list", Err(error));
     }

@@ -73,6 +73,7 @@ pub use no_such_name::no_such_name;
 pub use read::{
     batch_reader::ShardBatchReader,
     count::count,
+    file_piece::FilePiece,
     probable::ProbablePayload,
     same_payload::{are_events, check_one_payload},
     shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},

@@ -57,9 +57,7 @@ impl Connection {
         let params = CreateUpdateSessionParams { session_id: session.clone(), settings: Vec::new() };
         let answer = scheduler.create_update_session(params).await.map_err(|status| failed(address, &status))?;
         let Some(cores) = number(answer.metadata(), CORES) else {
-            return Err(exec_datafusion_err!(
-                "{address} is not a scheduler of tfarrow; start one with tfarrow-cluster scheduler"
-            ));
+            return Err(exec_datafusion_err!("{address} is a scheduler of another program"));
         };
         let cores = usize::try_from(cores).unwrap_or(usize::MAX);
         Ok(Self { address: address.to_owned(), scheduler, session, cores })

@@ -15,14 +15,14 @@ use futures::{
     StreamExt, TryStreamExt, future,
     stream::{self, BoxStream},
 };
-use tfarrow_datafusion::{Engine, TaskProgress};
+use tfarrow_datafusion::{Engine, TaskProgress, with_whole_files};
 
 use crate::{
     ballista::{
         MOST_MESSAGE_BYTES,
         client::Connection,
+        cluster_job::{ClusterJob, Ended},
         codec,
-        job::{Ended, Job},
     },
     with_single_tasks,
 };
@@ -49,18 +49,18 @@ impl ClusterEngine {
         Ok(Self { connection: Connection::open(address).await? })
     }
 
-    /// Runs a plan until it is complete, and returns its rows. A query whose executors are lost after their results were read
-    /// runs again, as long as it has returned no row.
+    /// Runs a plan until it is complete, and returns its rows. As long as it has returned no row, it runs again if executors are
+    /// lost after their results were read, and with whole files after an error of a piece.
     async fn rows(
         self,
-        bytes: Vec<u8>,
+        mut bytes: Vec<u8>,
         plan: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
         progress: TaskProgress,
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let mut attempt = 1;
         loop {
-            let job = Job::submit(&self.connection, bytes.clone(), context.session_config()).await?;
+            let job = ClusterJob::submit(&self.connection, bytes.clone(), context.session_config()).await?;
             let ended = job.end(&progress).await?;
             let lost = match ended {
                 Ended::Complete(results) => {
@@ -77,7 +77,11 @@ impl ClusterEngine {
                 }
                 Ended::Failed(error) => {
                     job.remove_results().await;
-                    return Err(error.into_error(&plan));
+                    if !error.is_of_piece() {
+                        return Err(error.into_error(&plan));
+                    }
+                    bytes = encoded(with_whole_files(Arc::clone(&plan))?)?;
+                    continue;
                 }
                 Ended::ExecutorLost => exec_datafusion_err!("an executor was lost while the query ran"),
             };
@@ -88,6 +92,11 @@ impl ClusterEngine {
             attempt += 1;
         }
     }
+}
+
+/// The message of a plan whose partitions run as tasks.
+fn encoded(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
+    codec().encode(with_single_tasks(plan)?)
 }
 
 impl Engine for ClusterEngine {
@@ -113,8 +122,7 @@ impl Engine for ClusterEngine {
         progress: TaskProgress,
     ) -> Result<SendableRecordBatchStream> {
         let schema = plan.schema();
-        let single = with_single_tasks(Arc::clone(&plan))?;
-        let bytes = codec().encode(single)?;
+        let bytes = encoded(Arc::clone(&plan))?;
         let batches = stream::once(self.clone().rows(bytes, plan, context, progress)).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }

@@ -1,20 +1,20 @@
 //! DataFusion Ballista as the engine of a session: the scheduler, the executors, and the client.
 //!
 //! ```text
-//! session ─▶ ClusterEngine ─▶ Job ┄▶ scheduler (Leases) ◀┄ executors (Stages)
-//!                              ▲                                │
-//!                              └───────── results ◀┄────────────┘
+//! session ─▶ ClusterEngine ─▶ ClusterJob ┄▶ scheduler (Leases) ◀┄ executors (Stages)
+//!                                 ▲                                   │
+//!                                 └──────────── results ◀┄────────────┘
 //! ```
 //!
 //! Executors ask the scheduler for tasks. A plan is a message of [`PlanCodec`](crate::PlanCodec). docs/cluster.md has the
 //! experiments from which the settings follow.
 
 mod client;
+mod cluster_job;
 mod connections;
 mod engine;
 mod executor;
-mod failure;
-mod job;
+mod job_failure;
 mod leases;
 mod results;
 mod root;

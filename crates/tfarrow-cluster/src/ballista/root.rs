@@ -24,7 +24,11 @@ pub(crate) fn check_files(plan: &Arc<dyn ExecutionPlan>, root: &Path) -> Result<
     plan.apply(|node| {
         for path in local_files(node.as_ref()) {
             if !real(&path)?.starts_with(root) {
-                return exec_err!("{}: this executor reads and writes files below its --root only", path.display());
+                return exec_err!(
+                    "{}: this executor reads and writes files below {} only",
+                    path.display(),
+                    root.display()
+                );
             }
         }
         Ok(TreeNodeRecursion::Continue)

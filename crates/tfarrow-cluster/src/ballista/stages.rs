@@ -31,7 +31,7 @@ use datafusion::{
 };
 use tfarrow_datafusion::{TaskError, TaskNotices, with_task_notices};
 
-use crate::ballista::{connections::Connections, failure::Failure, root::check_files, tasks::NOTICES};
+use crate::ballista::{connections::Connections, job_failure::JobFailure, root::check_files, tasks::NOTICES};
 
 /// Makes the tasks of an executor.
 pub(crate) struct Stages {
@@ -136,7 +136,7 @@ fn portable(error: DataFusionError) -> DataFusionError {
         },
         _ => &error,
     };
-    Failure::Task(TaskError::of(root)).into_error()
+    JobFailure::Task(TaskError::of(root)).into_error()
 }
 
 /// Refuses input from two attempts of a task. The scheduler of Ballista 55 keeps the results of a task that it runs again after
@@ -146,7 +146,7 @@ fn check_attempts(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
         if let Some(reader) = node.downcast_ref::<ShuffleReaderExec>()
             && reader.partition.iter().any(|locations| has_attempts(locations))
         {
-            return Err(Failure::ExecutorLost.into_error());
+            return Err(JobFailure::ExecutorLost.into_error());
         }
         Ok(TreeNodeRecursion::Continue)
     })?;

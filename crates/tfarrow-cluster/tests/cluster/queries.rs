@@ -73,3 +73,34 @@ fn explain_analyze_names_the_engine() {
     let run = cluster.sql(&["EXPLAIN ANALYZE SELECT city FROM 'testdata/shards/'"]);
     assert!(run.stdout.contains(&format!("RemoteExec: engine=ballista {}", cluster.address)), "{run:?}");
 }
+
+#[test]
+fn a_long_file_is_read_in_pieces() {
+    let cluster = Cluster::start(2);
+    let shards = ["00000", "00001", "00002", "00003"];
+    let shard = |index| std::fs::read(root().join(format!("testdata/shards/train-{index}-of-00004.tfrecord"))).unwrap();
+    let mut bytes = shards.map(shard).concat().repeat(5);
+    let file = cluster.folder.path().join("long.tfrecord").display().to_string();
+    std::fs::write(&file, &bytes).unwrap();
+
+    let explained = cluster.sql(&["--option", "piece_bytes=20000", &format!("EXPLAIN SELECT city FROM '{file}'")]);
+    assert!(explained.stdout.contains("6 groups"), "{explained:?}");
+    let check = |query: &str| {
+        let query = query.replace("FILE", &format!("'{file}'"));
+        let found = cluster.sql(&["--format", "csv", "--option", "piece_bytes=20000", &query]);
+        assert_eq!(found.sorted(), local(&["--format", "csv", &query]).sorted(), "{query}");
+    };
+    check("SELECT count(*), sum(label), min(city) FROM FILE");
+    check("SELECT city, count(*), round(sum(price), 6) FROM FILE GROUP BY city");
+    check("SELECT city, label, price FROM FILE");
+    check("SELECT count(*) FROM read_tfrecord(FILE, metadata_columns => '_record') WHERE _record > 100");
+
+    // After an error of a piece, the file is read as a whole: the error has the number of the record.
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    std::fs::write(&file, &bytes).unwrap();
+    check("SELECT count(*), max(\"image/encoded\"), max(city), sum(price), sum(label) FROM FILE");
+    let end = bytes.len() - 7;
+    std::fs::write(&file, &bytes[..end]).unwrap();
+    check("SELECT count(*) FROM FILE");
+}

@@ -26,6 +26,7 @@ pub use self::{
     buffer::{FrameBuffer, Lost, Segment},
     framer::{Framer, Span},
     records::Records,
+    resync::{RecordSearch, Searched},
 };
 use crate::{Limits, Result};
 

@@ -92,6 +92,43 @@ impl LostRange {
     }
 }
 
+/// The search for the first record at or after a position of a stream, for readers that begin there.
+///
+/// ```
+/// use tfarrow_codec::frame::{self, RecordSearch, Searched};
+/// let mut stream = b"no record".to_vec();
+/// frame::write(b"one", &mut stream);
+/// let mut search = RecordSearch::default();
+/// // The header of the record is complete in 21 bytes, and the record in 28.
+/// assert_eq!(search.find(&stream[..21], false, 100), Searched::Needs(28));
+/// assert_eq!(search.find(&stream, false, 100), Searched::Found(9));
+/// ```
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct RecordSearch(Scan);
+
+/// The result of a search.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Searched {
+    /// The index of the first byte of the record, or of the end of the stream.
+    Found(usize),
+    /// The search needs this number of bytes of the stream at least.
+    Needs(usize),
+}
+
+impl RecordSearch {
+    /// Continues the search in the first bytes of the stream: those of the last call, and more of them. `ended` is true if no bytes
+    /// follow; `most` is the largest length of a payload in bytes.
+    pub fn find(&mut self, bytes: &[u8], ended: bool, most: usize) -> Searched {
+        match self.0.extent(bytes, ended, most) {
+            Extent::Whole(at) => Searched::Found(at),
+            Extent::Part(_) => Searched::Needs(bytes.len() + 1),
+            Extent::Unsure { need, .. } => Searched::Needs(need),
+        }
+    }
+}
+
 /// The search for the next record, byte by byte.
 #[derive(Debug, Default)]
 struct Scan {

@@ -14,6 +14,7 @@ mod placement;
 mod remote_exec;
 mod task_error;
 mod task_notices;
+mod whole_files;
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -32,6 +33,7 @@ pub(crate) use placement::placed;
 pub use remote_exec::{RemoteExec, TaskProgress};
 pub use task_error::TaskError;
 pub use task_notices::{TaskNotices, with_task_notices};
+pub use whole_files::with_whole_files;
 
 /// An engine that runs the physical plans of a session.
 pub trait Engine: fmt::Debug + Send + Sync {

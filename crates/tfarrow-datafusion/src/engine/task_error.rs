@@ -10,7 +10,7 @@ use tfarrow_dataset::{Error, ErrorKind, Fault, FaultKind};
 
 use crate::{
     engine::source_of,
-    error::with_advice,
+    error::{PieceError, with_advice},
     remedy::{conflicting_feature, kind_advice, scan_advice, sql_advice},
 };
 
@@ -20,6 +20,8 @@ use crate::{
 pub struct TaskError {
     cause: Cause,
     is_transient: bool,
+    /// Whether the task read a piece of a file.
+    is_of_piece: bool,
 }
 
 /// The innermost error.
@@ -52,23 +54,30 @@ impl TaskError {
     /// The error of a task: an error of DataFusion, of Arrow, or of an engine that wraps one.
     pub fn of(error: &(dyn StdError + 'static)) -> Self {
         let chain = || iter::successors(Some(error), |&error| error.source());
+        let is_of_piece = chain().any(|cause| cause.is::<PieceError>());
         let file = chain().find_map(|cause| cause.downcast_ref::<Error>());
         if let Some((error, fault)) = file.and_then(|error| Some((error, FileFault::of(error)?))) {
-            return Self { cause: Cause::File(fault), is_transient: error.is_machine() };
+            return Self { cause: Cause::File(fault), is_transient: error.is_machine(), is_of_piece };
         }
         let known = chain().filter_map(Cause::of).last();
         let cause = known.unwrap_or_else(|| Cause::Text(error.to_string()));
-        Self { cause, is_transient: chain().any(is_transient) }
+        Self { cause, is_transient: chain().any(is_transient), is_of_piece }
     }
 
     /// An error with this text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { cause: Cause::Text(text.into()), is_transient: false }
+        Self { cause: Cause::Text(text.into()), is_transient: false, is_of_piece: false }
     }
 
     /// Whether another attempt may succeed, as after an error of a network.
     pub fn is_transient(&self) -> bool {
         self.is_transient
+    }
+
+    /// Whether a piece of a file could not be read. The file is then read as a whole, by the plan of
+    /// [`with_whole_files`](crate::with_whole_files).
+    pub fn is_of_piece(&self) -> bool {
+        self.is_of_piece
     }
 
     /// The error of the query with the plan `plan`, with advice as for an error of its scans.

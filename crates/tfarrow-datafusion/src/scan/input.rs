@@ -12,7 +12,7 @@ use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt, path::Path};
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Error, ReadOptions, Shard, ShardReader, SharedReader};
+use tfarrow_dataset::{Error, FilePiece, ReadOptions, Shard, ShardReader, SharedReader};
 use tokio::runtime::Handle;
 
 /// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`].
@@ -41,6 +41,8 @@ impl RecordRange {
 pub(crate) enum ScanInput {
     /// A shard, local or in a store, which the thread that reads it opens.
     Shard(Box<Shard>),
+    /// A piece of a shard.
+    Piece(Box<Shard>, FilePiece),
     /// An object in a store of DataFusion.
     Object { store: Arc<dyn ObjectStore>, path: Path },
 }
@@ -49,16 +51,17 @@ impl ScanInput {
     /// The input of `file`: the shard that a [`TfRecordTable`](crate::TfRecordTable) attached to it, else an object of
     /// `store`.
     pub(crate) fn of(file: &PartitionedFile, store: &Arc<dyn ObjectStore>) -> Self {
-        match file.extension::<Shard>() {
-            Some(shard) => Self::Shard(Box::new(shard.clone())),
-            None => Self::Object { store: Arc::clone(store), path: file.path().clone() },
+        match (file.extension::<Shard>(), file.extension::<FilePiece>()) {
+            (Some(shard), Some(piece)) => Self::Piece(Box::new(shard.clone()), piece.clone()),
+            (Some(shard), None) => Self::Shard(Box::new(shard.clone())),
+            (None, _) => Self::Object { store: Arc::clone(store), path: file.path().clone() },
         }
     }
 
     /// The name of the file in errors.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
-            Self::Shard(shard) => shard.path.clone(),
+            Self::Shard(shard) | Self::Piece(shard, _) => shard.path.clone(),
             Self::Object { path, .. } => PathBuf::from(path.to_string()),
         }
     }
@@ -70,6 +73,7 @@ impl ScanInput {
     pub(crate) fn open(&self, options: &ReadOptions, runtime: &Handle) -> Result<SharedReader, Error> {
         match self {
             Self::Shard(shard) => SharedReader::open(shard, options),
+            Self::Piece(shard, piece) => ShardReader::open_piece(shard, piece, options).map(SharedReader::from),
             Self::Object { store, path } => {
                 let got = runtime.block_on(store.get(path)).map_err(|e| Error::io(self.name(), e.into()))?;
                 let read: Box<dyn Read + Send> = match got.payload {

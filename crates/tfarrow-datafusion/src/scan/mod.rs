@@ -12,7 +12,6 @@ pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod metrics;
 pub(crate) mod opener;
-pub(crate) mod progress;
 pub(crate) mod source;
 
 /// Default rows per batch, as in DataFusion.

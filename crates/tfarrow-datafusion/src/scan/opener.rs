@@ -20,14 +20,18 @@ use datafusion::{
     physical_expr_adapter::rewrite::{expr_references_scalar_udf, rewrite_input_file_name_in_projection},
 };
 use futures::{
-    FutureExt, StreamExt, future,
+    FutureExt, StreamExt, TryStreamExt, future,
     stream::{self, BoxStream},
 };
 use object_store::ObjectStore;
+use tfarrow_dataset::FilePiece;
 
-use crate::scan::{
-    file_scan::{Scan, is_few},
-    input::{RecordRange, ScanInput},
+use crate::{
+    error::of_piece,
+    scan::{
+        file_scan::{Scan, is_few},
+        input::{RecordRange, ScanInput},
+    },
 };
 
 /// Opens the files of one partition.
@@ -58,7 +62,10 @@ impl TfRecordOpener {
         // the first byte reads the complete file, and the others are empty.
         match &file.range {
             Some(range) if !range.contains(0) => stream::empty().boxed(),
-            _ => self.scan.clone().start(ScanInput::of(file, &self.store), RecordRange::of(file), chunks),
+            _ => {
+                let batches = self.scan.clone().start(ScanInput::of(file, &self.store), RecordRange::of(file), chunks);
+                if file.extension::<FilePiece>().is_some() { batches.map_err(of_piece).boxed() } else { batches }
+            }
         }
     }
 }

@@ -31,8 +31,8 @@ use tfarrow_codec::{
     schema::{MESSAGE, fields_of_examples, role_of, with_example_fields, with_views},
 };
 use tfarrow_dataset::{
-    EVENT_MESSAGE, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload, event_message,
-    infer_with, load_message, resolve,
+    EVENT_MESSAGE, FilePiece, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload,
+    event_message, infer_with, load_message, resolve,
 };
 
 use crate::{
@@ -392,6 +392,20 @@ fn without_unset(fields: &Fields) -> Vec<FieldRef> {
     fields.iter().filter(|field| role_of(field) != Some(Role::Unset)).cloned().collect()
 }
 
+impl TfRecordTable {
+    /// Divides long files into pieces, if fewer files than partitions are read and an engine can read the query again after an
+    /// error of a piece. The records of a piece have no numbers.
+    async fn cut(&self, files: Vec<PartitionedFile>, partitions: usize) -> Result<Vec<PartitionedFile>> {
+        let Some(least) = self.options.piece_bytes.filter(|_| files.len() < partitions) else { return Ok(files) };
+        let reads_all = |file: &PartitionedFile| RecordRange::of(file) == RecordRange(0..u64::MAX);
+        let can_fail = self.options.on_error == OnError::Fail;
+        if self.options.metadata_columns.record || !can_fail || !files.iter().all(reads_all) {
+            return Ok(files);
+        }
+        blocking(move || Ok(pieces(files, partitions, least.get() as u64))).await
+    }
+}
+
 #[async_trait]
 impl TableProvider for TfRecordTable {
     fn schema(&self) -> SchemaRef {
@@ -428,6 +442,7 @@ impl TableProvider for TfRecordTable {
             return Ok(Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?)));
         }
         let threads = state.config().target_partitions();
+        let files = if limit.is_none() { self.cut(files, threads).await? } else { files };
         // For a small LIMIT, read the first files in order instead of all files at once.
         let partitions = if limit.is_some_and(is_few) { 1 } else { threads };
         let source = self.source().with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
@@ -477,6 +492,28 @@ impl TableProvider for TfRecordTable {
         let stem = format!("{PART}-{:016x}", RandomState::new().build_hasher().finish());
         format::write(input, config, None, options, stem)
     }
+}
+
+/// Divides files that are longer than the other files into pieces, so that there are about `count` of them, with `least` bytes
+/// or more. Blocks the thread.
+fn pieces(files: Vec<PartitionedFile>, count: usize, least: u64) -> Vec<PartitionedFile> {
+    let bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
+    let share = (bytes / count.max(1) as u64).max(least);
+    let cut = |file: PartitionedFile| {
+        let divided = file.extension::<Shard>().and_then(|shard| FilePiece::divide(shard, count, share));
+        match divided {
+            Some(pieces) => pieces.into_iter().map(|piece| piece_of(&file, piece)).collect(),
+            None => vec![file],
+        }
+    };
+    files.into_iter().flat_map(cut).collect()
+}
+
+/// A piece of a file.
+pub(crate) fn piece_of(file: &PartitionedFile, piece: FilePiece) -> PartitionedFile {
+    let mut file = file.clone();
+    file.object_meta.size = piece.bytes.end - piece.bytes.start;
+    file.with_extension(piece)
 }
 
 /// Divides the files, in their order, into at most `partitions` groups of about the same number of bytes.

@@ -35,7 +35,7 @@ pub use crate::wire::{
     local_files::local_files,
     reading::{LimitsWire, ReadingWire},
     scan::{ScanParts, ScanWire},
-    shards::{FileWire, GroupWire, ShardsWire},
+    shards::{FileWire, GroupWire, PieceWire, ShardsWire},
     sinks::{StagingSinkWire, TfRecordSinkWire},
 };
 

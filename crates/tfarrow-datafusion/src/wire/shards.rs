@@ -14,12 +14,12 @@ use datafusion::{
 };
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use prost::Message;
-use tfarrow_dataset::{ObjectAddress, Shard, ShardAddress};
+use tfarrow_dataset::{FilePiece, ObjectAddress, Shard, ShardAddress};
 
 use crate::{
     error::external,
     scan::input::RecordRange,
-    table::partitioned_file,
+    table::{partitioned_file, piece_of},
     wire::ipc::{batch_of_bytes, batch_to_bytes},
 };
 
@@ -78,6 +78,37 @@ pub struct FileWire {
     /// The record after the last one that is read; absent: the end of the file.
     #[prost(uint64, optional, tag = "10")]
     pub end: Option<u64>,
+    /// The piece of the file that is read; absent: all of it.
+    #[prost(message, optional, tag = "11")]
+    pub piece: Option<PieceWire>,
+}
+
+/// The fields of a [`FilePiece`].
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct PieceWire {
+    /// The byte at or after which the first record begins.
+    #[prost(uint64, tag = "1")]
+    pub from: u64,
+    /// The byte at or after which the first record of the next piece begins.
+    #[prost(uint64, tag = "2")]
+    pub to: u64,
+    /// [`FilePiece::version`]
+    #[prost(string, optional, tag = "3")]
+    pub version: Option<String>,
+}
+
+impl PieceWire {
+    fn of(piece: &FilePiece) -> Self {
+        let FilePiece { bytes, version } = piece.clone();
+        Self { from: bytes.start, to: bytes.end, version }
+    }
+
+    fn piece(self) -> Result<FilePiece> {
+        if self.from > self.to {
+            return exec_err!("the plan has a piece of a file that ends before it begins");
+        }
+        Ok(FilePiece { bytes: self.from..self.to, version: self.version })
+    }
 }
 
 impl ShardsWire {
@@ -102,10 +133,18 @@ impl ShardsWire {
         let mut values = values_of_bytes(&self.values, columns, count)?.into_iter();
         let files: Vec<_> = self.groups.into_iter().flat_map(|group| group.files).collect();
         let ranges: Vec<_> = files.iter().map(FileWire::range).collect();
+        let pieces = files.iter().map(|file| file.piece.clone().map(PieceWire::piece).transpose());
+        let pieces = pieces.collect::<Result<Vec<_>>>()?;
         let addresses = files.into_iter().map(FileWire::address).collect::<Result<Vec<_>>>()?;
         let shards = ShardAddress::shards(addresses).map_err(external)?;
-        let file = |(shard, range)| partitioned_file(shard, values.next().unwrap_or_default(), range);
-        let mut files = shards.iter().zip(ranges).map(file);
+        let file = |((shard, range), piece)| {
+            let file = partitioned_file(shard, values.next().unwrap_or_default(), range);
+            match piece {
+                Some(piece) => piece_of(&file, piece),
+                None => file,
+            }
+        };
+        let mut files = shards.iter().zip(ranges).zip(pieces).map(file);
         Ok(sizes.into_iter().map(|size| FileGroup::new(files.by_ref().take(size).collect())).collect())
     }
 
@@ -157,6 +196,7 @@ impl FileWire {
             has_ranges,
             first: range.start,
             end: (range.end != u64::MAX).then_some(range.end),
+            piece: file.extension::<FilePiece>().map(PieceWire::of),
         })
     }
 

@@ -1,7 +1,8 @@
-//! Reading of shards: records of one thread, records of several threads, batches, and the number of records.
+//! Reading of shards: records of one thread, records of several threads, batches, pieces of files, and the number of records.
 
 pub(crate) mod batch_reader;
 pub(crate) mod count;
+pub(crate) mod file_piece;
 pub(crate) mod probable;
 pub(crate) mod same_payload;
 pub(crate) mod shard_reader;

@@ -159,6 +159,13 @@ impl ShardReader {
         Ok(reader)
     }
 
+    /// Reads the records of `source`, which are those of a plain file from the byte `offset` on. Their numbers begin with 0.
+    pub(super) fn of_plain(source: Box<dyn Read + Send>, path: PathBuf, options: &ReadOptions, offset: u64) -> Self {
+        let mut reader = Self::of_stream(Stream::plain(source), path, options);
+        reader.buffer = reader.buffer.starting_at(0, offset);
+        reader
+    }
+
     /// Returns the next records; `None` at the end. Damage that is skipped before them is counted, see
     /// [`lost`](Self::lost).
     ///

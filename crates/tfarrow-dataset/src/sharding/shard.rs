@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead, Read},
+    io::{self, BufRead, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, OnceLock},
@@ -295,6 +295,18 @@ impl Shard {
             )));
         }
         Ok(bytes)
+    }
+
+    /// Opens a plain file or object for reading from the byte `from` on.
+    pub(crate) fn open_at(&self, from: u64) -> io::Result<Box<dyn Read + Send>> {
+        match &self.object {
+            Some(object) if self.spool.is_none() => Ok(object.open_at(from)),
+            _ => {
+                let mut file = File::open(self.local_path())?;
+                file.seek(SeekFrom::Start(from))?;
+                Ok(Box::new(file))
+            }
+        }
     }
 
     /// Opens the shard for reading from its start.

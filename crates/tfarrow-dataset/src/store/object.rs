@@ -171,8 +171,8 @@ impl Object {
         Ok(self.store.get_opts(&self.key, options).await?.into_stream())
     }
 
-    /// Reads all bytes in order. Several requests run at the same time.
-    async fn stream(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+    /// Reads the bytes from `from` on, in order. Several requests run at the same time. A store without ranges returns all bytes.
+    async fn stream(&self, from: u64) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
         if !self.has_ranges {
             return self.complete().await;
         }
@@ -181,15 +181,20 @@ impl Object {
             let object = object.clone();
             async move { object.bytes(from, to).await }
         };
-        Ok(stream::iter(parts(self.size)).map(part).buffered(AHEAD).boxed())
+        Ok(stream::iter(parts(from, self.size)).map(part).buffered(AHEAD).boxed())
     }
 
     /// Opens the object for reading from its start. Requests run ahead of the reader.
     pub(crate) fn open(&self) -> Box<dyn Read + Send> {
+        self.open_at(0)
+    }
+
+    /// Opens the object for reading from the byte `from` on; the store must return ranges for another one than the first.
+    pub(crate) fn open_at(&self, from: u64) -> Box<dyn Read + Send> {
         let (send, parts) = channel(1);
         let object = self.clone();
         runtime().spawn(async move {
-            let mut parts = object.stream().try_flatten_stream().boxed();
+            let mut parts = object.stream(from).try_flatten_stream().boxed();
             while let Some(part) = parts.next().await {
                 let is_last = part.is_err();
                 // Sending fails once the reader is dropped.
@@ -229,10 +234,10 @@ pub(super) async fn head_with_attributes(
     }
 }
 
-/// The ranges in which an object of `size` bytes is requested.
-fn parts(size: u64) -> impl Iterator<Item = (u64, u64)> {
-    let end = |from: u64| from + if from == 0 { FIRST_PART } else { PART };
-    let starts = std::iter::successors(Some(0), move |from| Some(end(*from)));
+/// The ranges in which an object of `size` bytes is requested from the byte `first` on.
+fn parts(first: u64, size: u64) -> impl Iterator<Item = (u64, u64)> {
+    let end = move |from: u64| from + if from == first { FIRST_PART } else { PART };
+    let starts = std::iter::successors(Some(first), move |from| Some(end(*from)));
     starts.take_while(move |from| *from < size).map(move |from| (from, end(from).min(size)))
 }
 

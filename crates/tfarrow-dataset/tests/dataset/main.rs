@@ -7,6 +7,7 @@ mod damage;
 mod images;
 mod infer;
 mod output;
+mod pieces;
 mod refusal;
 mod resolve;
 mod shared;

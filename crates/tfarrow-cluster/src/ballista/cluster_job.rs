@@ -25,7 +25,7 @@ use tonic::Request;
 
 use crate::ballista::{
     client::{Connection, failed},
-    failure::Failure,
+    job_failure::JobFailure,
     results::Results,
     tasks::{FINISHED, NOTICES, TASKS, number},
 };
@@ -38,7 +38,7 @@ const CANCEL_TIME: Duration = Duration::from_millis(300);
 
 /// A job of a scheduler. When this is dropped, the job is cancelled, and its results are removed.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct ClusterJob {
     connection: Connection,
     id: JobId,
     /// Whether the scheduler still runs the job, or keeps its results.
@@ -55,7 +55,7 @@ pub(crate) enum Ended {
     ExecutorLost,
 }
 
-impl Job {
+impl ClusterJob {
     /// Submits a plan.
     ///
     /// # Errors
@@ -105,9 +105,9 @@ impl Job {
                     });
                 }
                 Some(JobState::Failed(job)) => {
-                    return Ok(match Failure::of_text(&job.error) {
-                        Some(Failure::Task(error)) => Ended::Failed(error),
-                        Some(Failure::ExecutorLost) => Ended::ExecutorLost,
+                    return Ok(match JobFailure::of_text(&job.error) {
+                        Some(JobFailure::Task(error)) => Ended::Failed(error),
+                        Some(JobFailure::ExecutorLost) => Ended::ExecutorLost,
                         None => Ended::Failed(TaskError::text(format!("the query failed: {}", job.error.trim()))),
                     });
                 }
@@ -155,7 +155,7 @@ fn removal(job_id: String) -> CleanJobDataParams {
     CleanJobDataParams { job_id, remove_stage_ids: Vec::new() }
 }
 
-impl Drop for Job {
+impl Drop for ClusterJob {
     fn drop(&mut self) {
         if !*self.is_open.get_mut() {
             return;

@@ -12,7 +12,7 @@ const END: char = '>';
 
 /// The failure of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Failure {
+pub(crate) enum JobFailure {
     /// A task has failed.
     Task(TaskError),
     /// Results of an executor that was lost would be read together with those of the attempt that replaced it. The query has
@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     ExecutorLost,
 }
 
-impl Failure {
+impl JobFailure {
     /// The failure as an error of a task. Ballista runs a task again if its error is one of I/O.
     pub(crate) fn into_error(self) -> DataFusionError {
         let is_transient = matches!(&self, Self::Task(error) if error.is_transient());
@@ -52,23 +52,23 @@ mod tests {
     #[test]
     fn failures_are_found_in_texts() {
         let cause = DataFusionError::Execution("quotes \" and \\ stay".to_owned());
-        let first = Failure::Task(TaskError::of(&DataFusionError::Internal("first".to_owned()))).into_error();
-        let last = Failure::Task(TaskError::of(&cause)).into_error();
+        let first = JobFailure::Task(TaskError::of(&DataFusionError::Internal("first".to_owned()))).into_error();
+        let last = JobFailure::Task(TaskError::of(&cause)).into_error();
         let text = format!("Job failed due to stage 1 failed: {first:?}, {:?}", format!("{last:?}"));
-        let Some(Failure::Task(found)) = Failure::of_text(&text) else { panic!("{text}") };
+        let Some(JobFailure::Task(found)) = JobFailure::of_text(&text) else { panic!("{text}") };
         let plan: std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan> = std::sync::Arc::new(
             datafusion::physical_plan::empty::EmptyExec::new(std::sync::Arc::new(arrow_schema::Schema::empty())),
         );
         assert_eq!(found.into_error(&plan).strip_backtrace(), cause.strip_backtrace());
-        assert!(Failure::of_text("no failure").is_none());
-        assert!(Failure::of_text("<tfarrow-error:!!>").is_none());
+        assert!(JobFailure::of_text("no failure").is_none());
+        assert!(JobFailure::of_text("<tfarrow-error:!!>").is_none());
     }
 
     #[test]
     fn only_transient_errors_are_tried_again() {
         let network = DataFusionError::IoError(io::Error::other("connection reset"));
-        assert!(matches!(Failure::Task(TaskError::of(&network)).into_error(), DataFusionError::IoError(_)));
+        assert!(matches!(JobFailure::Task(TaskError::of(&network)).into_error(), DataFusionError::IoError(_)));
         let missing = DataFusionError::IoError(io::Error::from(io::ErrorKind::NotFound));
-        assert!(matches!(Failure::Task(TaskError::of(&missing)).into_error(), DataFusionError::Execution(_)));
+        assert!(matches!(JobFailure::Task(TaskError::of(&missing)).into_error(), DataFusionError::Execution(_)));
     }
 }
