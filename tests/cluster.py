@@ -112,7 +112,7 @@ def kills(programs: Path) -> None:
     cluster = Cluster(programs, [1, 1, 1])
     data = copies(cluster.folder / "data", 48)
     work = "levenshtein(repeat(city, 110), repeat(reverse(city), 110))"
-    query = f"""SELECT a.label, a.n, b.n FROM (SELECT label, count(*) AS n, sum({work}) AS work FROM '{data}/' GROUP BY label) a
+    query = f"""SELECT a.label, a.n, b.n, a.work FROM (SELECT label, count(*) AS n, sum({work}) AS work FROM '{data}/' GROUP BY label) a
                 JOIN (SELECT label, count(city) AS n FROM '{data}/' GROUP BY label) b ON a.label = b.label ORDER BY 1"""
     expected = local(programs, query)
     undisturbed = median(lambda: cluster.rows(query), 3)

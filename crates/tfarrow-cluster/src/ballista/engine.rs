@@ -31,6 +31,8 @@ use crate::{
 const PARTITIONS_PER_CORE: usize = 3;
 /// Number of cores that is assumed of a cluster whose executors have not started yet.
 const ASSUMED_CORES: usize = 4;
+/// Bytes of a result that are fetched before its first row is returned.
+const HELD_BYTES: usize = 64 << 20;
 /// Maximum number of times that a query runs, if executors are lost while it runs.
 const ATTEMPTS: usize = 4;
 
@@ -65,13 +67,13 @@ impl ClusterEngine {
             let lost = match ended {
                 Ended::Complete(results) => {
                     let mut batches = results.fetch();
-                    match batches.next().await {
-                        Some(Err(lost)) => lost,
-                        first => {
+                    match first_batches(&mut batches).await {
+                        Err(lost) => lost,
+                        Ok(first) => {
                             job.notices().await?.send(&plan);
                             let end = stream::once(async move { job.remove_results().await });
                             let end = end.filter_map(|()| future::ready(None));
-                            return Ok(stream::iter(first).chain(batches).chain(end).boxed());
+                            return Ok(stream::iter(first).map(Ok).chain(batches).chain(end).boxed());
                         }
                     }
                 }
@@ -92,6 +94,18 @@ impl ClusterEngine {
             attempt += 1;
         }
     }
+}
+
+/// Fetches the first batches of a result, or all of a short one: an executor that is lost later than that has none of its rows.
+async fn first_batches(batches: &mut BoxStream<'_, Result<RecordBatch>>) -> Result<Vec<RecordBatch>> {
+    let (mut first, mut bytes) = (Vec::new(), 0);
+    while bytes < HELD_BYTES
+        && let Some(batch) = batches.try_next().await?
+    {
+        bytes += batch.get_array_memory_size();
+        first.push(batch);
+    }
+    Ok(first)
 }
 
 /// The message of a plan whose partitions run as tasks.

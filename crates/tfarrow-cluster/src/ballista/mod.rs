@@ -6,7 +6,7 @@
 //!                                 └──────────── results ◀┄────────────┘
 //! ```
 //!
-//! Executors ask the scheduler for tasks. A plan is a message of [`PlanCodec`](crate::PlanCodec). docs/cluster.md has the
+//! Executors ask the scheduler for tasks. A plan is a message of [`PlanCodec`]. docs/cluster.md has the
 //! experiments from which the settings follow.
 
 mod client;

@@ -1,20 +1,19 @@
 //! The results of a job, which executors keep.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, error::Error};
 
-use ballista_core::{client::BallistaClient, error::BallistaError, serde::protobuf::PartitionLocation};
+use ballista_core::{client::BallistaClient, serde::protobuf::PartitionLocation};
 use datafusion::{
     arrow::record_batch::RecordBatch,
     common::exec_datafusion_err,
     error::{DataFusionError, Result},
-    execution::SendableRecordBatchStream,
 };
 use futures::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
 
-use crate::ballista::MOST_MESSAGE_BYTES;
+use crate::ballista::{MOST_MESSAGE_BYTES, client::innermost};
 
 /// Number of results that are requested at the same time.
 const REQUESTS: usize = 4;
@@ -49,22 +48,23 @@ impl Results {
     }
 }
 
-async fn fetch(location: PartitionLocation) -> Result<SendableRecordBatchStream> {
+async fn fetch(location: PartitionLocation) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let layout = location.layout();
     let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
         return Err(exec_datafusion_err!("the scheduler returned a result without a place"));
     };
-    let (host, port) = (executor.host.as_str(), u16::try_from(executor.port).unwrap_or_default());
-    let lost = |error: BallistaError| lost(host, port, &error);
+    let (host, port) = (executor.host, u16::try_from(executor.port).unwrap_or_default());
     let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
-    let client = BallistaClient::try_new(host, port, most, false, None, TRIES, WAIT_MILLIS, 0, 0).await;
-    let mut client = client.map_err(lost)?;
+    let client = BallistaClient::try_new(&host, port, most, false, None, TRIES, WAIT_MILLIS, 0, 0).await;
+    let mut client = client.map_err(|error| lost(&host, port, &error))?;
     let rows = client
-        .fetch_partition_proxied(&executor.id, &partition.into(), location.file_id, layout, host, port, true)
+        .fetch_partition_proxied(&executor.id, &partition.into(), location.file_id, layout, &host, port, true)
         .await;
-    rows.map_err(lost)
+    let rows = rows.map_err(|error| lost(&host, port, &error))?;
+    Ok(rows.map_err(move |error| lost(&host, port, &error)).boxed())
 }
 
-fn lost(host: &str, port: u16, error: &BallistaError) -> DataFusionError {
-    exec_datafusion_err!("the executor {host}:{port}, which has a part of the result, does not answer: {error}")
+/// The error of an executor that does not return its part of a result.
+fn lost(host: &str, port: u16, error: &(dyn Error + 'static)) -> DataFusionError {
+    exec_datafusion_err!("the executor {host}:{port}, which has a part of the result, is lost: {}", innermost(error))
 }
