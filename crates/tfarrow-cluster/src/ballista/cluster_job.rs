@@ -33,6 +33,8 @@ use crate::ballista::{
 /// Times between two requests for the state of a job: the first, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// Time for which the scheduler may not know a job: it takes a moment to accept one, and one that was started again knows none.
+const UNKNOWN_TIME: Duration = Duration::from_secs(5);
 /// Maximum time that a cancelled query waits for the scheduler. The scheduler cancels jobs without a client itself.
 const CANCEL_TIME: Duration = Duration::from_millis(300);
 
@@ -88,7 +90,7 @@ impl ClusterJob {
     /// # Errors
     /// The scheduler cannot be reached.
     pub(crate) async fn end(&self, progress: &TaskProgress) -> Result<Ended> {
-        let mut wait = FIRST_WAIT;
+        let (mut wait, mut known) = (FIRST_WAIT, Instant::now());
         loop {
             let params = GetJobStatusParams { job_id: self.id.clone().into() };
             let answer = self.connection.scheduler.clone().get_job_status(params).await;
@@ -111,7 +113,14 @@ impl ClusterJob {
                         None => Ended::Failed(TaskError::text(format!("the query failed: {}", job.error.trim()))),
                     });
                 }
-                Some(JobState::Queued(_) | JobState::Running(_)) | None => {}
+                Some(JobState::Queued(_) | JobState::Running(_)) => known = Instant::now(),
+                None if known.elapsed() < UNKNOWN_TIME => {}
+                None => {
+                    let address = &self.connection.address;
+                    return Err(exec_datafusion_err!(
+                        "the scheduler at {address} was started again, and lost the query"
+                    ));
+                }
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);

@@ -114,3 +114,19 @@ fn without_executors_or_scheduler_the_query_fails() {
     assert_eq!(run.status, Some(1), "{run:?}");
     assert!(run.stderr.contains(&cluster.address), "{run:?}");
 }
+
+#[test]
+fn a_scheduler_that_is_started_again_has_lost_the_query() {
+    let mut cluster = Cluster::start(1);
+    let query = LongQuery::new(&cluster);
+    let client = spawn(cluster.client(&query.args()));
+    cluster.wait_for_results(0);
+    cluster.restart_scheduler();
+    // The client may see the end of the first scheduler.
+    let run = ended(client);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    assert!(run.stderr.contains(&format!("the scheduler at {}", cluster.address)), "{run:?}");
+    // The executor finds the second one.
+    let query = "SELECT count(*) FROM 'testdata/shards/'";
+    assert_eq!(cluster.sql(&[query]), local(&[query]));
+}

@@ -102,6 +102,14 @@ impl Cluster {
         cluster
     }
 
+    /// Kills the scheduler, and starts another one with the same address.
+    pub(crate) fn restart_scheduler(&mut self) {
+        self.scheduler.child.kill().unwrap();
+        self.scheduler.child.wait().unwrap();
+        self.scheduler = Process::start(program(&["scheduler", "--bind", &self.address]));
+        self.scheduler.wait_for("listens on ");
+    }
+
     /// Starts an executor, and waits for it.
     pub(crate) fn add_executor(&mut self, args: &[&str]) {
         let work_dir = self.work_dir(self.started);
