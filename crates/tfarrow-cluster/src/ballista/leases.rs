@@ -1,4 +1,5 @@
-//! A scheduler that cancels jobs whose clients are gone, and tells clients what they need to know of a cluster.
+//! A scheduler that cancels jobs whose clients are gone and jobs that are stuck, and tells clients what they need to know of a
+//! cluster.
 
 use std::{
     collections::HashMap,
@@ -10,10 +11,11 @@ use async_trait::async_trait;
 use ballista_core::serde::protobuf::{
     CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
     CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorStoppedParams, ExecutorStoppedResult,
-    GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams, HeartBeatResult,
-    PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams,
-    RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult, execute_query_params::Query,
-    execute_query_result, job_status::Status as JobState, scheduler_grpc_server::SchedulerGrpc, task_status,
+    FailedJob, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams,
+    HeartBeatResult, JobStatus, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult,
+    RemoveSessionParams, RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult,
+    execute_query_params::Query, execute_query_result, job_status::Status as JobState,
+    scheduler_grpc_server::SchedulerGrpc, task_status,
 };
 use ballista_scheduler::{
     scheduler_server::SchedulerServer,
@@ -28,13 +30,19 @@ use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::stream::BoxStream;
 use tonic::{Request, Response, Status};
 
-use crate::ballista::tasks::{CORES, FINISHED, TASKS, set_number};
+use crate::ballista::{
+    job_failure::JobFailure,
+    tasks::{CORES, FINISHED, TASKS, set_number},
+};
 
 /// Time after the last request of a client after which its job is cancelled. Clients ask for the state of a job several times a
 /// second.
 const LEASE: Duration = Duration::from_secs(8);
 /// Interval between two looks at the leases.
 const LOOK: Duration = Duration::from_secs(1);
+/// Time without a task that runs or can run after which a job is stuck. It happens after an executor was lost: Ballista 55 then
+/// waits for a stage that has no task left.
+const STUCK: Duration = Duration::from_secs(5);
 
 /// The scheduler of Ballista.
 type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
@@ -44,32 +52,87 @@ type Answer<T> = Result<Response<T>, Status>;
 #[derive(Clone)]
 pub(crate) struct Leases {
     server: Arc<Server>,
-    /// The times at which the leases of running jobs end.
-    ends: Arc<Mutex<HashMap<String, Instant>>>,
+    /// The leases of running jobs, by the ids of the jobs.
+    leases: Arc<Mutex<HashMap<String, Lease>>>,
+}
+
+/// The lease of a job.
+struct Lease {
+    /// The last request of the client.
+    renewed: Instant,
+    /// The last time at which a task of the job ran or could run.
+    proceeded: Instant,
+    /// Whether the job was cancelled because it was stuck.
+    is_stuck: bool,
+}
+
+impl Lease {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { renewed: now, proceeded: now, is_stuck: false }
+    }
+
+    /// Notes whether the job proceeds. Returns `true` once, when it is stuck.
+    fn looked(&mut self, proceeds: bool) -> bool {
+        if proceeds {
+            self.proceeded = Instant::now();
+        }
+        let was_stuck = self.is_stuck;
+        self.is_stuck |= self.proceeded.elapsed() >= STUCK;
+        self.is_stuck && !was_stuck
+    }
 }
 
 impl Leases {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server: Arc::new(server), ends: Arc::default() }
+        Self { server: Arc::new(server), leases: Arc::default() }
     }
 
-    /// Cancels jobs without a client; never ends.
-    pub(crate) async fn cancel_expired(self) {
+    /// Cancels jobs without a client, and jobs that are stuck; never ends.
+    pub(crate) async fn watch(self) {
         loop {
             tokio::time::sleep(LOOK).await;
-            let now = Instant::now();
-            let ended: Vec<_> = self.with(|ends| ends.extract_if(|_, end| *end <= now).map(|(job, _)| job).collect());
+            let ended: Vec<_> = self.with(|leases| {
+                leases.extract_if(|_, lease| lease.renewed.elapsed() >= LEASE).map(|(job, _)| job).collect()
+            });
             for job in ended {
                 log::warn!("the client of job {job} is gone: the job is cancelled");
-                if let Err(error) = self.server.cancel_job(job.into()).await {
-                    log::warn!("the job cannot be cancelled: {error}");
+                self.cancel(job).await;
+            }
+            let jobs: Vec<_> = self.with(|leases| leases.keys().cloned().collect());
+            for job in jobs {
+                let proceeds = self.proceeds(&job).await;
+                let is_stuck = self.with(|leases| leases.get_mut(&job).is_some_and(|lease| lease.looked(proceeds)));
+                if is_stuck {
+                    log::warn!("job {job} is stuck: it is cancelled");
+                    self.cancel(job).await;
                 }
             }
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut HashMap<String, Instant>) -> T) -> T {
-        work(&mut self.ends.lock().unwrap_or_else(PoisonError::into_inner))
+    async fn cancel(&self, job: String) {
+        if let Err(error) = self.server.cancel_job(job.into()).await {
+            log::warn!("the job cannot be cancelled: {error}");
+        }
+    }
+
+    /// Whether a task of a job runs on an executor that is there, or can run. Also true of a job that waits, and of one that has
+    /// ended.
+    async fn proceeds(&self, job: &str) -> bool {
+        let jobs = self.server.state.task_manager.get_running_job_cache();
+        let Some(graph) = jobs.get(job).map(|job| Arc::clone(&job.execution_graph)) else { return true };
+        let Ok(executors) = self.server.state.executor_manager.get_executors_state().await else { return true };
+        let graph = graph.read().await;
+        let has_no_tasks_yet = !matches!(graph.status().status, Some(JobState::Running(_)));
+        let is_there = |id: &String| executors.iter().any(|(executor, ..)| executor.id == *id);
+        has_no_tasks_yet
+            || graph.available_tasks() > 0
+            || graph.running_tasks().iter().any(|task| is_there(&task.executor_id))
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut HashMap<String, Lease>) -> T) -> T {
+        work(&mut self.leases.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Number of cores of all executors.
@@ -134,7 +197,7 @@ impl SchedulerGrpc for Leases {
         }
         let answer = self.server.execute_query(request).await?;
         if let Some(execute_query_result::Result::Success(job)) = &answer.get_ref().result {
-            self.with(|ends| ends.insert(job.job_id.clone(), Instant::now() + LEASE));
+            self.with(|leases| leases.insert(job.job_id.clone(), Lease::new()));
         }
         Ok(answer)
     }
@@ -144,11 +207,20 @@ impl SchedulerGrpc for Leases {
         let mut answer = self.server.get_job_status(request).await?;
         let state = answer.get_ref().status.as_ref().and_then(|status| status.status.as_ref());
         let has_ended = matches!(state, Some(JobState::Failed(_) | JobState::Successful(_)));
-        self.with(|ends| match ends.get_mut(&job_id) {
-            Some(_) if has_ended => _ = ends.remove(&job_id),
-            Some(end) => *end = Instant::now() + LEASE,
-            None => {}
+        let is_stuck = self.with(|leases| match leases.get_mut(&job_id) {
+            Some(lease) if has_ended || lease.is_stuck => leases.remove(&job_id).is_some_and(|lease| lease.is_stuck),
+            Some(lease) => {
+                lease.renewed = Instant::now();
+                false
+            }
+            None => false,
         });
+        if is_stuck {
+            let error = JobFailure::ExecutorLost.into_error().to_string();
+            let failed = FailedJob { error, ..FailedJob::default() };
+            let state = JobStatus { job_id, status: Some(JobState::Failed(failed)), ..JobStatus::default() };
+            return Ok(Response::new(GetJobStatusResult { status: Some(state), ..GetJobStatusResult::default() }));
+        }
         if let Some((finished, all)) = self.progress(&job_id).await {
             set_number(answer.metadata_mut(), FINISHED, finished);
             set_number(answer.metadata_mut(), TASKS, all);
@@ -199,7 +271,7 @@ impl SchedulerGrpc for Leases {
     }
 
     async fn cancel_job(&self, request: Request<CancelJobParams>) -> Answer<CancelJobResult> {
-        self.with(|ends| ends.remove(&request.get_ref().job_id));
+        self.with(|leases| leases.remove(&request.get_ref().job_id));
         SchedulerGrpc::cancel_job(self.server.as_ref(), request).await
     }
 

@@ -56,7 +56,7 @@ pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(Sock
     };
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
     let leases = Leases::new(create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?);
-    tokio::spawn(leases.clone().cancel_expired());
+    tokio::spawn(leases.clone().watch());
     let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
     let service = SchedulerGrpcServer::new(leases).max_decoding_message_size(most).max_encoding_message_size(most);
     on_ready(address);
