@@ -69,7 +69,11 @@ class Cluster:
 
 
 def finished(process: subprocess.Popen[bytes]) -> bytes:
-    rows, messages = process.communicate()
+    try:
+        rows, messages = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
     assert process.returncode == 0, messages.decode()
     return rows
 

@@ -8,14 +8,17 @@ use std::{
 };
 
 use async_trait::async_trait;
-use ballista_core::serde::protobuf::{
-    CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
-    CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorStoppedParams, ExecutorStoppedResult,
-    FailedJob, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams,
-    HeartBeatResult, JobStatus, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult,
-    RemoveSessionParams, RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult,
-    execute_query_params::Query, execute_query_result, job_status::Status as JobState,
-    scheduler_grpc_server::SchedulerGrpc, task_status,
+use ballista_core::serde::{
+    protobuf::{
+        CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
+        CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorStoppedParams,
+        ExecutorStoppedResult, FailedJob, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams,
+        GetJobStatusResult, HeartBeatParams, HeartBeatResult, JobStatus, PollWorkParams, PollWorkResult,
+        RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams, RemoveSessionResult,
+        UpdateTaskStatusParams, UpdateTaskStatusResult, execute_query_params::Query, execute_query_result,
+        job_status::Status as JobState, scheduler_grpc_server::SchedulerGrpc, task_status,
+    },
+    scheduler::ExecutorSpecification,
 };
 use ballista_scheduler::{
     scheduler_server::SchedulerServer,
@@ -41,7 +44,7 @@ const LEASE: Duration = Duration::from_secs(8);
 /// Interval between two looks at the leases.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time without a task that runs or can run after which a job is stuck. It happens after an executor was lost: Ballista 55 then
-/// waits for a stage that has no task left.
+/// waits for a stage that has no task left, or for a task that has ended.
 const STUCK: Duration = Duration::from_secs(5);
 
 /// The scheduler of Ballista.
@@ -54,6 +57,8 @@ pub(crate) struct Leases {
     server: Arc<Server>,
     /// The leases of running jobs, by the ids of the jobs.
     leases: Arc<Mutex<HashMap<String, Lease>>>,
+    /// Whether an executor ran tasks at its last request, by its id.
+    busy: Arc<Mutex<HashMap<String, bool>>>,
 }
 
 /// The lease of a job.
@@ -85,7 +90,7 @@ impl Lease {
 
 impl Leases {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server: Arc::new(server), leases: Arc::default() }
+        Self { server: Arc::new(server), leases: Arc::default(), busy: Arc::default() }
     }
 
     /// Cancels jobs without a client, and jobs that are stuck; never ends.
@@ -117,15 +122,17 @@ impl Leases {
         }
     }
 
-    /// Whether a task of a job runs on an executor that is there, or can run. Also true of a job that waits, and of one that has
-    /// ended.
+    /// Whether a task of a job runs on an executor that is there and runs tasks, or can run. Also true of a job that waits, and of
+    /// one that has ended.
     async fn proceeds(&self, job: &str) -> bool {
         let jobs = self.server.state.task_manager.get_running_job_cache();
         let Some(graph) = jobs.get(job).map(|job| Arc::clone(&job.execution_graph)) else { return true };
         let Ok(executors) = self.server.state.executor_manager.get_executors_state().await else { return true };
         let graph = graph.read().await;
         let has_no_tasks_yet = !matches!(graph.status().status, Some(JobState::Running(_)));
-        let is_there = |id: &String| executors.iter().any(|(executor, ..)| executor.id == *id);
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_busy = |id: &String| busy.get(id).is_some_and(|busy| *busy);
+        let is_there = |id: &String| executors.iter().any(|(executor, ..)| executor.id == *id) && is_busy(id);
         has_no_tasks_yet
             || graph.available_tasks() > 0
             || graph.running_tasks().iter().any(|task| is_there(&task.executor_id))
@@ -243,7 +250,17 @@ impl SchedulerGrpc for Leases {
     }
 
     async fn poll_work(&self, request: Request<PollWorkParams>) -> Answer<PollWorkResult> {
-        self.server.poll_work(request).await
+        let params = request.get_ref();
+        let executor = params.metadata.clone().map(|executor| {
+            let cores: Option<ExecutorSpecification> = executor.specification.map(Into::into);
+            (executor.id, cores.is_some_and(|cores| params.num_free_vcores < cores.vcores))
+        });
+        let answer = self.server.poll_work(request).await?;
+        if let Some((id, is_busy)) = executor {
+            let is_busy = is_busy || !answer.get_ref().tasks.is_empty();
+            self.busy.lock().unwrap_or_else(PoisonError::into_inner).insert(id, is_busy);
+        }
+        Ok(answer)
     }
 
     async fn register_executor(&self, request: Request<RegisterExecutorParams>) -> Answer<RegisterExecutorResult> {
