@@ -4,6 +4,7 @@ package with `ray` and `spark`, and a Java runtime; `.ci/run` does not call it.
     python tests/jobs.py [SHARDS]
 """
 
+import os
 import shutil
 import sys
 import tempfile
@@ -32,6 +33,7 @@ def spark_job(data: str, groups: int) -> tuple[int, int]:
     import tfarrow.spark
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.dataSource.register(tfarrow.spark.TFRecordDataSource)
     reader = spark.read.format("tfrecord").option("columns", "label").option("min_groups", str(groups))
