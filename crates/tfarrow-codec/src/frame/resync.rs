@@ -100,7 +100,7 @@ impl LostRange {
 /// frame::write(b"one", &mut stream);
 /// let mut search = RecordSearch::default();
 /// // The header of the record is complete in 21 bytes, and the record in 28.
-/// assert_eq!(search.find(&stream[..21], false, 100), Searched::Needs(28));
+/// assert_eq!(search.find(&stream[..21], false, 100), Searched::Needs { searched: 9, bytes: 28 });
 /// assert_eq!(search.find(&stream, false, 100), Searched::Found(9));
 /// ```
 #[doc(hidden)]
@@ -113,8 +113,13 @@ pub struct RecordSearch(Scan);
 pub enum Searched {
     /// The index of the first byte of the record, or of the end of the stream.
     Found(usize),
-    /// The search needs this number of bytes of the stream at least.
-    Needs(usize),
+    /// The search needs more bytes.
+    Needs {
+        /// Number of bytes at which no record begins.
+        searched: usize,
+        /// Number of bytes of the stream that the search needs at least.
+        bytes: usize,
+    },
 }
 
 impl RecordSearch {
@@ -123,9 +128,14 @@ impl RecordSearch {
     pub fn find(&mut self, bytes: &[u8], ended: bool, most: usize) -> Searched {
         match self.0.extent(bytes, ended, most) {
             Extent::Whole(at) => Searched::Found(at),
-            Extent::Part(_) => Searched::Needs(bytes.len() + 1),
-            Extent::Unsure { need, .. } => Searched::Needs(need),
+            Extent::Part(searched) => Searched::Needs { searched, bytes: bytes.len() + 1 },
+            Extent::Unsure { before, need } => Searched::Needs { searched: before, bytes: need },
         }
+    }
+
+    /// Removes the first `count` bytes, at which no record begins: the next call has the bytes after them.
+    pub fn pass(&mut self, count: usize) {
+        self.0.pass(count);
     }
 }
 

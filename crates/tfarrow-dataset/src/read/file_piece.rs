@@ -43,11 +43,12 @@ pub struct FilePiece {
 
 impl FilePiece {
     /// Divides a file into at most `count` pieces of about the same number of bytes, each with `least` bytes or more. `None` if
-    /// the file has fewer than two of them, or can be read from its start only, as a compressed file. Reads the first header.
+    /// the file has fewer than two of them, or can be read from its start only, as a compressed file, or is an object without an
+    /// ETag, of which tasks could read different versions. Reads the first header.
     pub fn divide(shard: &Shard, count: usize, least: u64) -> Option<Vec<Self>> {
         let count = (shard.size / least.max(1)).min(count as u64);
         let is_sequential = shard.is_stream() || shard.needs_local_copy() || shard.payload() == Payload::Events;
-        if count < 2 || is_sequential || !begins_plain(shard) {
+        if count < 2 || is_sequential || !shard.checks_version() || !begins_plain(shard) {
             return None;
         }
         let version = shard.version();
@@ -89,18 +90,34 @@ fn begins_plain(shard: &Shard) -> bool {
 }
 
 /// The offset of the first record at or after the byte `from`; the size of the file if there is none.
+///
+/// # Errors
+/// No record begins where one begins in each valid file: at most one record after `from`.
 fn first_record(shard: &Shard, from: u64, most: usize) -> io::Result<u64> {
     if from >= shard.size {
         return Ok(shard.size);
     }
     let mut source = shard.open_at(from)?;
     let (mut bytes, mut search, mut need) = (Vec::new(), RecordSearch::default(), SEARCH_BYTES);
-    loop {
+    // The offset of the first one of `bytes`.
+    let mut begin = from;
+    let last = from.saturating_add((frame::HEADER + frame::FOOTER) as u64).saturating_add(most as u64);
+    while begin <= last {
         let more = need.saturating_sub(bytes.len()).max(SEARCH_BYTES) as u64;
         let ended = source.by_ref().take(more).read_to_end(&mut bytes)? == 0;
         match search.find(&bytes, ended, most) {
-            Searched::Found(at) => return Ok(from + at as u64),
-            Searched::Needs(count) => need = count,
+            Searched::Found(at) => return Ok(begin + at as u64),
+            Searched::Needs { searched, bytes: count } => {
+                need = count;
+                // Fewer bytes would be moved too often.
+                if searched >= bytes.len() / 2 {
+                    bytes.drain(..searched);
+                    search.pass(searched);
+                    (begin, need) = (begin + searched as u64, need - searched);
+                }
+            }
         }
     }
+    let text = format!("no record begins at the bytes {from} to {last}");
+    Err(io::Error::new(io::ErrorKind::InvalidData, text))
 }

@@ -156,6 +156,11 @@ impl Shard {
         Some(changed.as_nanos().to_string())
     }
 
+    /// Returns whether each read of a range fails if the data has another version. A store without ETags cannot check it.
+    pub(crate) fn checks_version(&self) -> bool {
+        self.object.as_ref().is_none_or(Object::has_tag)
+    }
+
     /// The columns of a CSV or JSON file, and its number of rows: those of an earlier call for this shard or a clone of it, or
     /// the result of `infer`, which reads the file.
     ///

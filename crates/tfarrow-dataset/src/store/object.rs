@@ -77,6 +77,11 @@ impl Object {
         ObjectAddress { key: self.key.to_string(), tag: self.tag.clone(), has_ranges: self.has_ranges }
     }
 
+    /// Returns whether requests for ranges fail if the object was replaced.
+    pub(crate) fn has_tag(&self) -> bool {
+        self.tag.is_some()
+    }
+
     /// Returns whether the URL has a query.
     pub(crate) fn has_query(&self) -> bool {
         self.has_query

@@ -3,6 +3,7 @@
 use std::fs;
 
 use proptest::prelude::*;
+use tfarrow_codec::Limits;
 use tfarrow_dataset::{Compression, Error, FilePiece, PartialTail, ReadOptions, Shard, ShardFormat, ShardReader};
 
 use super::{compressed, frames};
@@ -81,6 +82,28 @@ proptest! {
 fn records_longer_than_pieces_belong_to_one_of_them() {
     let (whole, pieces) = both(&frames(&[vec![1; 10], vec![2; 5000], vec![3; 10]]), 40);
     assert_eq!(pieces.unwrap(), whole.unwrap());
+}
+
+#[test]
+fn records_longer_than_a_read_of_the_search() {
+    // Bytes that are no header, and bytes that look like one, a record of which is not complete in the first read.
+    let noise: Vec<u8> = (0_u32..100_000).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let mut nested = noise.clone();
+    nested[70_000..70_012].copy_from_slice(&frames(&[vec![0; 90_000]])[..12]);
+    let (whole, pieces) = both(&frames(&[noise.clone(), nested, noise]), 7);
+    assert_eq!(pieces.unwrap(), whole.unwrap());
+}
+
+#[test]
+fn the_search_ends_after_the_longest_record() {
+    let mut bytes = frames(&[vec![1; 100]]);
+    bytes.resize(10 << 20, 0);
+    let (_file, plain) = shard(&bytes);
+    let limits = Limits { record_bytes: 1 << 20, ..Limits::default() };
+    let options = ReadOptions { limits, ..ReadOptions::default() };
+    let piece = FilePiece { bytes: 1 << 20..u64::MAX, version: None };
+    let error = ShardReader::open_piece(&plain, &piece, &options).map(drop).unwrap_err();
+    assert!(error.to_string().ends_with("no record begins at the bytes 1048576 to 2097168"), "{error}");
 }
 
 /// A file with 40 records, which is removed with the first of the results.
