@@ -4,7 +4,7 @@ pub(crate) mod files;
 pub(crate) mod urls;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     hash::{BuildHasher, Hasher, RandomState},
     num::NonZeroUsize,
     ops::{ControlFlow, Range},
@@ -32,7 +32,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{
     EVENT_MESSAGE, FilePiece, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload,
-    event_message, infer_with, load_message, resolve,
+    divide, event_message, infer_with, load_message, resolve,
 };
 
 use crate::{
@@ -518,24 +518,10 @@ pub(crate) fn piece_of(file: &PartitionedFile, piece: FilePiece) -> PartitionedF
 
 /// Divides the files, in their order, into at most `partitions` groups of about the same number of bytes.
 fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
-    // An empty file also has a weight, so that the last groups get files.
-    let weight = |file: &PartitionedFile| file.object_meta.size + 1;
-    let mut bytes: u64 = files.iter().map(weight).sum();
-    let mut files: VecDeque<_> = files.into();
-    let mut groups = Vec::new();
-    for left in (1..=partitions.min(files.len())).rev() {
-        let (mut group, mut size) = (FileGroup::default(), 0);
-        let share = bytes.div_ceil(left as u64);
-        // Keep a file for each of the remaining groups.
-        while size < share && files.len() >= left.max(1) {
-            let Some(file) = files.pop_front() else { break };
-            size += weight(&file);
-            group.push(file);
-        }
-        bytes -= size;
-        groups.push(group);
-    }
-    groups
+    let sizes: Vec<_> = files.iter().map(|file| file.object_meta.size).collect();
+    let mut files = files.into_iter();
+    let group = |range: Range<usize>| FileGroup::new(files.by_ref().take(range.len()).collect());
+    divide(&sizes, partitions).into_iter().map(group).collect()
 }
 
 /// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path may not be a valid path of
@@ -567,7 +553,7 @@ mod tests {
         check(&[5, 5, 5, 5], 2, &[&[5, 5], &[5, 5]]);
         check(&[100, 1, 2, 3], 2, &[&[100], &[1, 2, 3]]);
         check(&[1, 2, 3, 100], 2, &[&[1, 2, 3, 100][..3], &[100]]);
-        check(&[1, 1, 100, 1, 1], 3, &[&[1, 1, 100], &[1], &[1]]);
+        check(&[1, 1, 100, 1, 1], 3, &[&[1, 1], &[100], &[1, 1]]);
         check(&[0, 0], 4, &[&[0], &[0]]);
         check(&[7], 8, &[&[7]]);
     }
