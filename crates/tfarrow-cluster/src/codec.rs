@@ -68,12 +68,20 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Debug)]
 pub struct PlanCodec {
     inner: Arc<dyn PhysicalExtensionCodec>,
+    /// Whether decoded plans are only encoded again.
+    is_relay: bool,
 }
 
 impl PlanCodec {
     /// Creates a codec; `inner` is the codec of the engine.
     pub fn new(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
-        Self { inner }
+        Self { inner, is_relay: false }
+    }
+
+    /// Creates a codec for a process that sends parts of plans on, such as a scheduler. The plans that it decodes have no files:
+    /// they can be encoded, and not executed. Its work for a part of a plan does not depend on the number of all files.
+    pub fn relay(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
+        Self { inner, is_relay: true }
     }
 
     /// Encodes a plan.
@@ -138,7 +146,7 @@ impl PlanCodec {
         let decoding = Decoding::new(task, self, converter);
         let context = ExecutionPlanDecodeCtx::new(&decoding);
         match (Node::decode(node.as_slice()).map_err(corrupt)?.kind, inputs) {
-            (Some(NodeKind::Scan(node)), []) => scan_exec(*node, &context),
+            (Some(NodeKind::Scan(node)), []) => self.scan_exec(*node, &context),
             (Some(NodeKind::CompactBatches(batches)), [input]) => Ok(batches.exec(Arc::clone(input))),
             (Some(NodeKind::TfRecordSink(node)), [input]) => {
                 let TfRecordSinkNode { sink, config, order } = *node;
@@ -154,6 +162,18 @@ impl PlanCodec {
             }
             (_, inputs) => exec_err!("the plan has an unknown operator with {} inputs", inputs.len()),
         }
+    }
+
+    /// The operator of a scan.
+    fn scan_exec(&self, node: ScanNode, context: &ExecutionPlanDecodeCtx<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        let (scan, config) = (needed(node.scan, "scan")?, needed(node.config, "scan")?);
+        let mut source = scan.source()?;
+        if let Some(predicate) = &node.predicate {
+            let predicate = context.decode_expr(predicate, source.table_schema().file_schema())?;
+            source = source.with_predicate(predicate)?;
+        }
+        let bare = FileScanConfig::try_from_proto(&config, context, Arc::new(source))?;
+        if self.is_relay { Ok(scan.exec_to_send(bare)) } else { scan.exec(bare) }
     }
 }
 
@@ -186,17 +206,6 @@ fn scan_node(scan: ScanParts, context: &ExecutionPlanEncodeCtx<'_>) -> Result<Sc
     let ScanParts { wire, bare, predicate } = scan;
     let predicate = predicate.map(|predicate| context.encode_expr(&predicate)).transpose()?;
     Ok(ScanNode { scan: Some(wire), config: Some(bare.try_to_proto(context)?), predicate })
-}
-
-/// The operator of a scan.
-fn scan_exec(node: ScanNode, context: &ExecutionPlanDecodeCtx<'_>) -> Result<Arc<dyn ExecutionPlan>> {
-    let (scan, config) = (needed(node.scan, "scan")?, needed(node.config, "scan")?);
-    let mut source = scan.source()?;
-    if let Some(predicate) = &node.predicate {
-        let predicate = context.decode_expr(predicate, source.table_schema().file_schema())?;
-        source = source.with_predicate(predicate)?;
-    }
-    scan.exec(FileScanConfig::try_from_proto(&config, context, Arc::new(source))?)
 }
 
 /// The message of the sink that a staging sink runs. Its input is sent as that of the staging sink.

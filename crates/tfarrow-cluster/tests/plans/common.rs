@@ -116,10 +116,11 @@ pub(crate) fn check(query: &str) {
 pub(crate) fn sent(query: &str) -> (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let plan = runtime.block_on(planned(&session(), query)).unwrap_or_else(|error| panic!("{query}: {error}"));
-    let pass =
-        |plan| encoded(plan).and_then(|bytes| decoded(&bytes)).unwrap_or_else(|error| panic!("{query}: {error}"));
     // A scheduler decodes a plan, and encodes it again for its tasks.
-    (pass(&pass(&plan)), plan)
+    let relay = PlanCodec::relay(Arc::new(DefaultPhysicalExtensionCodec {}));
+    let relayed = encoded(&plan).and_then(|bytes| relay.decode(&bytes, &session().task_ctx()));
+    let sent = relayed.and_then(|plan| relay.encode(plan)).and_then(|bytes| decoded(&bytes));
+    (sent.unwrap_or_else(|error| panic!("{query}: {error}")), plan)
 }
 
 /// Checks that two plans have the same rows, or the same error.

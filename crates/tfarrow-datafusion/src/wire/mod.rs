@@ -4,7 +4,7 @@
 //! ```text
 //! DataSourceExec of a TfRecordSource ◀─▶ ScanWire ─┬ ColumnsWire    the columns, and the casts of declared columns
 //!                                                  ├ ReadingWire    options and limits
-//!                                                  └ ShardsWire     files, groups, values of partition columns; deflated
+//!                                                  └ GroupWire      files of a partition, values of partition columns; deflated
 //! CompactBatchesExec                 ◀─▶ CompactBatchesWire
 //! DataSinkExec of a TFRecord sink    ◀─▶ TfRecordSinkWire
 //! DataSinkExec of a staging sink     ◀─▶ StagingSinkWire
@@ -35,7 +35,7 @@ pub use crate::wire::{
     local_files::local_files,
     reading::{LimitsWire, ReadingWire},
     scan::{ScanParts, ScanWire},
-    shards::{FileWire, GroupWire, PieceWire, ShardsWire},
+    shards::{FileWire, GroupWire, PieceWire},
     sinks::{StagingSinkWire, TfRecordSinkWire},
 };
 

@@ -3,10 +3,11 @@
 use std::{num::NonZeroUsize, sync::Arc};
 
 use arrow_schema::Schema;
+use bytes::Bytes;
 use datafusion::{
     common::exec_err,
     datasource::{
-        physical_plan::{FileScanConfig, FileScanConfigBuilder},
+        physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder},
         source::DataSourceExec,
     },
     error::Result,
@@ -20,7 +21,7 @@ use crate::{
         columns::ColumnsWire,
         ipc::{schema_of_bytes, schema_to_bytes},
         reading::ReadingWire,
-        shards::ShardsWire,
+        shards::{deflated, inflated, not_inflated},
     },
 };
 
@@ -36,9 +37,9 @@ pub struct ScanWire {
     /// The options.
     #[prost(message, optional, tag = "3")]
     pub reading: Option<ReadingWire>,
-    /// A deflated [`ShardsWire`].
-    #[prost(bytes = "vec", tag = "4")]
-    pub shards: Vec<u8>,
+    /// The files of each partition: a deflated [`GroupWire`](crate::wire::GroupWire).
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub groups: Vec<Bytes>,
     /// Whether the files are read in their order.
     #[prost(bool, tag = "5")]
     pub preserve_order: bool,
@@ -68,7 +69,7 @@ impl ScanWire {
             columns: Some(ColumnsWire::of(source.columns())?),
             partition_columns: schema_to_bytes(&Schema::new(partitions.to_vec()))?,
             reading: Some(ReadingWire::of(source)),
-            shards: ShardsWire::of(&config.file_groups, partitions)?.to_bytes()?,
+            groups: deflated(&config.file_groups, partitions)?,
             preserve_order: config.preserve_order,
         };
         let bare = FileScanConfigBuilder::from(config.clone()).with_file_groups(Vec::new()).build();
@@ -94,9 +95,19 @@ impl ScanWire {
     /// # Errors
     /// The message is corrupt.
     pub fn exec(&self, bare: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
-        let groups = ShardsWire::of_bytes(&self.shards)?.groups(bare.table_partition_cols())?;
+        let groups = inflated(&self.groups, bare.table_partition_cols())?;
+        Ok(self.exec_of(bare, groups))
+    }
+
+    /// The operator without its files, which cannot be executed: only a message can be made of it, or of some of its partitions.
+    /// The time for it does not depend on the number of files.
+    pub fn exec_to_send(&self, bare: FileScanConfig) -> Arc<dyn ExecutionPlan> {
+        self.exec_of(bare, not_inflated(&self.groups))
+    }
+
+    fn exec_of(&self, bare: FileScanConfig, groups: Vec<FileGroup>) -> Arc<dyn ExecutionPlan> {
         let config =
             FileScanConfigBuilder::from(bare).with_file_groups(groups).with_preserve_order(self.preserve_order);
-        Ok(DataSourceExec::from_data_source(config.build()))
+        DataSourceExec::from_data_source(config.build())
     }
 }

@@ -7,6 +7,7 @@ use std::{
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema};
+use bytes::Bytes;
 use datafusion::{
     common::{ScalarValue, exec_err},
     datasource::{listing::PartitionedFile, physical_plan::FileGroup},
@@ -26,23 +27,15 @@ use crate::{
 /// Maximum bytes of an inflated list of files: some 10 million files.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The files of a scan, in groups.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ShardsWire {
-    /// One group for each partition.
-    #[prost(message, repeated, tag = "1")]
-    pub groups: Vec<GroupWire>,
-    /// The values of the partition columns: a batch with a row for each file; empty if there are no columns.
-    #[prost(bytes = "vec", tag = "2")]
-    pub values: Vec<u8>,
-}
-
-/// The files of one partition.
+/// The files of one partition of a scan.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct GroupWire {
     /// The files, in order.
     #[prost(message, repeated, tag = "1")]
     pub files: Vec<FileWire>,
+    /// The values of the partition columns: a batch with a row for each file; empty if there are no columns.
+    #[prost(bytes = "vec", tag = "2")]
+    pub values: Vec<u8>,
 }
 
 /// One file: the fields of [`ShardAddress`], and the records that are read.
@@ -111,60 +104,78 @@ impl PieceWire {
     }
 }
 
-impl ShardsWire {
-    /// The files of `groups`, with the values of `columns`.
-    ///
-    /// # Errors
-    /// Only this process can read a file, or a file is not one of a TFRecord table.
-    pub(super) fn of(groups: &[FileGroup], columns: &[FieldRef]) -> Result<Self> {
-        let files = |group: &FileGroup| {
-            let files = group.iter().map(FileWire::of).collect::<Result<_>>()?;
-            Ok(GroupWire { files })
-        };
-        let all: Vec<_> = groups.iter().flat_map(FileGroup::iter).collect();
-        let values = if columns.is_empty() || all.is_empty() { Vec::new() } else { values_to_bytes(&all, columns)? };
-        Ok(Self { groups: groups.iter().map(files).collect::<Result<_>>()?, values })
+/// The deflated [`GroupWire`] of a partition; an extension of its only file, in a process that does not open the files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Deflated(Bytes);
+
+/// Deflates the files of each partition, with the values of `columns`.
+///
+/// # Errors
+/// Only this process can read a file, or a file is not one of a TFRecord table.
+pub(super) fn deflated(groups: &[FileGroup], columns: &[FieldRef]) -> Result<Vec<Bytes>> {
+    let group = |group: &FileGroup| match group.iter().next().and_then(PartitionedFile::extension::<Deflated>) {
+        Some(Deflated(bytes)) => Ok(bytes.clone()),
+        None => GroupWire::of(group.files(), columns)?.deflated(),
+    };
+    groups.iter().map(group).collect()
+}
+
+/// The files of deflated groups. Opens no file and no store.
+///
+/// # Errors
+/// The bytes are corrupt.
+pub(super) fn inflated(groups: &[Bytes], columns: &[FieldRef]) -> Result<Vec<FileGroup>> {
+    let mut most = MOST_BYTES;
+    let groups = groups.iter().map(|bytes| GroupWire::inflated(bytes, &mut most)).collect::<Result<Vec<_>>>()?;
+    // All files of a store share its connections.
+    let addresses = groups.iter().flat_map(|group| &group.files).map(FileWire::address).collect::<Result<Vec<_>>>()?;
+    let mut shards = ShardAddress::shards(addresses).map_err(external)?.into_iter();
+    groups.into_iter().map(|group| group.files(&mut shards, columns)).collect()
+}
+
+/// Partitions whose files stay deflated: they can be sent on, and not read.
+pub(super) fn not_inflated(groups: &[Bytes]) -> Vec<FileGroup> {
+    let group = |bytes: &Bytes| PartitionedFile::new("deflated", 0).with_extension(Deflated(bytes.clone()));
+    groups.iter().map(|bytes| FileGroup::new(vec![group(bytes)])).collect()
+}
+
+impl GroupWire {
+    fn of(files: &[PartitionedFile], columns: &[FieldRef]) -> Result<Self> {
+        let values = if columns.is_empty() || files.is_empty() { Vec::new() } else { values_to_bytes(files, columns)? };
+        Ok(Self { files: files.iter().map(FileWire::of).collect::<Result<_>>()?, values })
     }
 
-    /// The groups of files. Opens no file and no store.
-    pub(super) fn groups(self, columns: &[FieldRef]) -> Result<Vec<FileGroup>> {
-        let sizes: Vec<_> = self.groups.iter().map(|group| group.files.len()).collect();
-        let count = sizes.iter().sum();
-        let mut values = values_of_bytes(&self.values, columns, count)?.into_iter();
-        let files: Vec<_> = self.groups.into_iter().flat_map(|group| group.files).collect();
-        let ranges: Vec<_> = files.iter().map(FileWire::range).collect();
-        let pieces = files.iter().map(|file| file.piece.clone().map(PieceWire::piece).transpose());
-        let pieces = pieces.collect::<Result<Vec<_>>>()?;
-        let addresses = files.into_iter().map(FileWire::address).collect::<Result<Vec<_>>>()?;
-        let shards = ShardAddress::shards(addresses).map_err(external)?;
-        let file = |((shard, range), piece)| {
-            let file = partitioned_file(shard, values.next().unwrap_or_default(), range);
-            match piece {
-                Some(piece) => piece_of(&file, piece),
+    /// The files, whose shards are the next ones of `shards`.
+    fn files(self, shards: &mut impl Iterator<Item = Shard>, columns: &[FieldRef]) -> Result<FileGroup> {
+        let values = values_of_bytes(&self.values, columns, self.files.len())?;
+        let file = |((wire, values), shard): ((FileWire, _), Shard)| {
+            let file = partitioned_file(&shard, values, wire.range());
+            Ok(match wire.piece {
+                Some(piece) => piece_of(&file, piece.piece()?),
                 None => file,
-            }
+            })
         };
-        let mut files = shards.iter().zip(ranges).zip(pieces).map(file);
-        Ok(sizes.into_iter().map(|size| FileGroup::new(files.by_ref().take(size).collect())).collect())
+        Ok(FileGroup::new(self.files.into_iter().zip(values).zip(shards).map(file).collect::<Result<_>>()?))
     }
 
-    /// The deflated message.
-    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
+    fn deflated(&self) -> Result<Bytes> {
         let mut deflated = ZlibEncoder::new(Vec::new(), Compression::fast());
         deflated.write_all(&self.encode_to_vec())?;
-        Ok(deflated.finish()?)
+        Ok(deflated.finish()?.into())
     }
 
-    /// Inflates a message.
-    pub(super) fn of_bytes(bytes: &[u8]) -> Result<Self> {
+    /// Inflates a message of at most `most` bytes, and subtracts them.
+    fn inflated(bytes: &[u8], most: &mut u64) -> Result<Self> {
         let mut inflated = Vec::new();
-        let count = ZlibDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut inflated);
-        match count {
-            Ok(count) if count as u64 <= MOST_BYTES => match Self::decode(inflated.as_slice()) {
-                Ok(shards) => Ok(shards),
-                Err(error) => exec_err!("the list of files of the plan is corrupt: {error}"),
-            },
-            Ok(_) => exec_err!("the list of files of the plan has more than {MOST_BYTES} bytes"),
+        let count = ZlibDecoder::new(bytes).take(most.saturating_add(1)).read_to_end(&mut inflated);
+        let left = count.map(|count| most.checked_sub(count as u64));
+        match left {
+            Ok(Some(left)) => *most = left,
+            Ok(None) => return exec_err!("the list of files of the plan has more than {MOST_BYTES} bytes"),
+            Err(error) => return exec_err!("the list of files of the plan is corrupt: {error}"),
+        }
+        match Self::decode(inflated.as_slice()) {
+            Ok(group) => Ok(group),
             Err(error) => exec_err!("the list of files of the plan is corrupt: {error}"),
         }
     }
@@ -204,8 +215,8 @@ impl FileWire {
         RecordRange(self.first..self.end.unwrap_or(u64::MAX))
     }
 
-    fn address(self) -> Result<ShardAddress> {
-        let Self { path, absolute, mut name, name_bytes, size, key, tag, has_ranges, .. } = self;
+    fn address(&self) -> Result<ShardAddress> {
+        let Self { path, absolute, mut name, name_bytes, size, key, tag, has_ranges, .. } = self.clone();
         if name.is_empty() {
             let end = path.len().checked_sub(name_bytes as usize).and_then(|at| path.get(at..));
             match end {
@@ -219,7 +230,7 @@ impl FileWire {
 }
 
 /// The values of partition columns, as a batch with a row for each file.
-fn values_to_bytes(files: &[&PartitionedFile], columns: &[FieldRef]) -> Result<Vec<u8>> {
+fn values_to_bytes(files: &[PartitionedFile], columns: &[FieldRef]) -> Result<Vec<u8>> {
     let column = |column: usize| -> Result<ArrayRef> {
         ScalarValue::iter_to_array(files.iter().filter_map(|file| file.partition_values.get(column).cloned()))
     };
