@@ -125,6 +125,9 @@ fn merged_reports_are_those_of_one_run() {
             );
         }
     }
+    let parts = read_parts(&["report", "testdata/shards/", "--json"], 2);
+    let figures = tfarrow(&["merge", parts.path().to_str().unwrap(), "-o", &page("figures.html")]).prints();
+    assert!(figures.contains("\"records\": 200"), "{figures}");
     let parts = read_parts(&["report", "testdata/shards/", "--title", "Trees"], 2);
     let error = tfarrow(&["merge", parts.path().to_str().unwrap()]).ends(2);
     assert_eq!(error, "tfarrow: these are parts of a report: name its page with -o FILE\n");

@@ -595,7 +595,7 @@ def test_other_work_has_no_parts():
 
 def test_errors_of_parts():
     parts = read_parts("schema", "testdata/shards", 3)
-    with pytest.raises(errors.TfarrowError, match="1 of 3 part is missing: 1/3"):
+    with pytest.raises(errors.TfarrowError, match="1 of 3 parts is missing: 1/3"):
         tfarrow.merge([parts[0], parts[2]])
     with pytest.raises(errors.TfarrowError, match="different commands"):
         tfarrow.merge([parts[0], *read_parts("stats", "testdata/shards", 3)])

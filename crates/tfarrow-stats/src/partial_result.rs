@@ -599,8 +599,8 @@ impl fmt::Display for PartError {
                 let listed: Vec<_> = missing.iter().map(|index| format!("{index}/{of}")).collect();
                 let more = number - missing.len().min(*number);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                let are = if *number == 1 { "part is" } else { "parts are" };
-                write!(f, "{number} of {of} {are} missing: {}{more}", listed.join(", "))
+                let are = if *number == 1 { "is" } else { "are" };
+                write!(f, "{number} of {of} parts {are} missing: {}{more}", listed.join(", "))
             }
             Self::Twice(part) => write!(f, "there are two different results of part {part}"),
             Self::Mixed(what) => write!(f, "these are partial results of different {what}"),

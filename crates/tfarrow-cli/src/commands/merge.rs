@@ -52,9 +52,10 @@ pub(crate) fn run(args: &Merge) -> Result<u8> {
             let Some(output) = &args.output else {
                 return Err(Usage("these are parts of a report: name its page with -o FILE".to_owned()).into());
             };
-            report::check(output, args.json)?;
+            let json = args.json || settings.format.as_deref() == Some(report::JSON);
+            report::check(output, json)?;
             let title = args.title.clone().or(settings.title).unwrap_or_else(|| page::title(&settings.sources));
-            report::write(output, args.json, &title, &compared, &profile, &shards, &EventCurves::default())
+            report::write(output, json, &title, &compared, &profile, &shards, &EventCurves::default())
         }
     }
 }

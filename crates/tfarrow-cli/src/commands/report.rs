@@ -24,6 +24,9 @@ use crate::{
 /// The name of the command.
 pub(super) const NAME: &str = "report";
 
+/// The format of the summary, besides text.
+pub(super) const JSON: &str = "json";
+
 /// Writes the page, and prints a summary.
 pub(crate) fn run(args: &Report) -> Result<u8> {
     let Some(path) = &args.output else { return read_part(args) };
@@ -42,6 +45,7 @@ fn read_part(args: &Report) -> Result<u8> {
         command: NAME.to_owned(),
         sources: args.sources.clone(),
         title: args.title.clone(),
+        format: args.summary.json.then(|| JSON.to_owned()),
         ..PartSettings::default()
     };
     compare_part(task(args), (&args.part, part), Some(args.examples), settings)
