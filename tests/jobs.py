@@ -37,9 +37,8 @@ def spark_job(data: str, groups: int) -> tuple[int, int]:
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.dataSource.register(tfarrow.spark.TFRecordDataSource)
     reader = spark.read.format("tfrecord").option("columns", "label").option("min_groups", str(groups))
-    row = reader.option("group_bytes", "1").load(data) if groups > 8 else reader.load(data)
-    first = row.selectExpr("count(*)", "sum(label)").first()
-    return first[0], first[1]
+    count, total = reader.load(data).selectExpr("count(*)", "sum(label)").first()
+    return count, total
 
 
 def main() -> None:
