@@ -7,6 +7,8 @@
 Each executor has one core unless stated otherwise. The script needs Linux, and no package.
 """
 
+import asyncio
+import functools
 import os
 import random
 import shutil
@@ -17,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -60,6 +63,17 @@ class Cluster:
 
     def rows(self, query: str) -> bytes:
         return finished(self.sql(query))
+
+    def work_bytes(self) -> int:
+        """The bytes of all files that executors keep."""
+        total = 0
+        for folder, _, files in os.walk(self.folder):
+            for file in files if "executor-" in folder else []:
+                try:
+                    total += os.stat(os.path.join(folder, file)).st_size
+                except FileNotFoundError:
+                    pass
+        return total
 
     def stop(self) -> None:
         for process in [*self.executors, self.scheduler]:
@@ -155,34 +169,157 @@ def overhead(programs: Path) -> None:
 
 
 def shards(programs: Path) -> None:
-    """Data sets of many shards of one record, with 8 and 96 partitions."""
+    """Data sets of many shards of one record, with 8, 100 and 1,000 partitions: as many tasks in each of two stages."""
+    cluster = Cluster(programs, [16, 16])
+    for count in [1_000, 10_000, 100_000]:
+        data = shards_of_one_record(cluster.folder / f"data-{count}", count)
+        query = f"SELECT label, count(*) FROM '{data}/' GROUP BY label ORDER BY label"
+        expected = local(programs, query)
+        alone = seconds(lambda: local(programs, query))
+        plan = seconds(lambda: cluster.rows(f"EXPLAIN {query}"))
+        print(f"shards: {count:,} shards: {alone:.1f} s alone; planned in {plan:.1f} s")
+        for partitions in [8, 100, 1_000]:
+            statements = f"SET datafusion.execution.target_partitions = {partitions}; {query}"
+            before = cpu_seconds(cluster.scheduler)
+            begin = time.monotonic()
+            assert cluster.rows(statements) == expected
+            together, cpu = time.monotonic() - begin, cpu_seconds(cluster.scheduler) - before
+            print(
+                f"shards: {count:,} shards, {partitions:,} partitions: {together:.1f} s, scheduler {cpu:.2f} s of CPU, "
+                f"{cpu / (2 * partitions) * 1000:.2f} ms a task, peak {peak_megabytes(cluster.scheduler):.0f} MB"
+            )
+        shutil.rmtree(data)
+    cluster.stop()
+
+
+def shards_of_one_record(folder: Path, count: int) -> Path:
     record = SHARD.read_bytes()
     record = record[: 16 + struct.unpack("<Q", record[:8])[0]]
-    for cores, label in [([2], "one executor of 2 cores"), ([16, 16], "two executors of 16 tasks")]:
-        cluster = Cluster(programs, cores)
-        for count in [1_000, 10_000, 100_000]:
-            data = cluster.folder / f"data-{count}"
-            data.mkdir()
-            for index in range(count):
-                (data / f"{index:06}.tfrecord").write_bytes(record)
-            query = f"SELECT label, count(*) FROM '{data}/' GROUP BY label ORDER BY label"
-            before = cpu_seconds(cluster.scheduler)
-            expected = local(programs, query)
-            alone, together = seconds(lambda: local(programs, query)), seconds(lambda: cluster.rows(query))
-            assert cluster.rows(query) == expected
-            cpu = (cpu_seconds(cluster.scheduler) - before) / 2
-            peak = peak_megabytes(cluster.scheduler)
+    folder.mkdir()
+    for index in range(count):
+        (folder / f"{index:06}.tfrecord").write_bytes(record)
+    return folder
+
+
+def names(programs: Path) -> None:
+    """A data set of a million empty shards: finding, planning and encoding in the client, and the tasks."""
+    cluster = Cluster(programs, [2])
+    data = cluster.folder / "data"
+    data.mkdir()
+    for index in range(1_000_000):
+        (data / f"{index:07}.tfrecord").touch()
+    query = f"SELECT count(*) FROM '{data}/'"
+    for name, text in [("planned", f"EXPLAIN {query}"), ("counted", query)]:
+        begin = time.monotonic()
+        client = cluster.sql(text)
+        assert client.stdout and client.stderr
+        rows, messages = client.stdout.read(), client.stderr.read()
+        _, status, usage = os.wait4(client.pid, 0)
+        assert status == 0, messages.decode()
+        assert name == "planned" or rows.split() == [b"count(*)", b"0"], rows
+        print(f"names: 1,000,000 names {name} in {time.monotonic() - begin:.1f} s, client {usage.ru_maxrss / 1000:.0f} MB")
+    print(f"names: scheduler {peak_megabytes(cluster.scheduler):.0f} MB, executor {peak_megabytes(cluster.executors[0]):.0f} MB")
+    cluster.stop()
+
+
+def pieces(programs: Path) -> None:
+    """One file of 1 GB, which two executors read in 8 pieces."""
+    cluster = Cluster(programs, [1, 1])
+    data = cluster.folder / "long.tfrecord"
+    content = SHARD.read_bytes()
+    data.write_bytes(content * (1_000_000_000 // len(content)))
+    query = f"SELECT count(*), sum(label), max(city) FROM '{data}'"
+    settings = "SET datafusion.execution.target_partitions = 8; SET tfarrow.piece_bytes = 1000000;"
+    explained = cluster.rows(f"{settings} EXPLAIN {query}").decode()
+    assert "8 groups" in explained, explained
+    expected = local(programs, query)
+    assert cluster.rows(f"{settings} {query}") == expected
+    whole = median(lambda: cluster.rows(query.replace("count(*)", "count(*) + 0")), 3)
+    cut = median(lambda: cluster.rows(f"{settings} {query}"), 3)
+    print(f"pieces: 1 GB in 8 pieces: {cut:.2f} s; with the default of 256 MiB: {whole:.2f} s")
+    cluster.stop()
+
+
+def long_rows(programs: Path) -> None:
+    """Four rows of 20 MB of random text, in a shuffle and in the result: the bytes of all files of the executors, at most."""
+    cluster = Cluster(programs, [1, 1])
+    data = cluster.folder / "data"
+    data.mkdir()
+    for shard in range(2):
+        image = f"string_agg(md5(CAST(value AS TEXT) || '{shard}'), '')"
+        values = f"SELECT 'image' || value % 2 AS name, {image} AS image FROM generate_series(1, 1250000) GROUP BY value % 2"
+        local(programs, f"COPY ({values}) TO '{data}/{shard}.tfrecord'")
+    size = sum(file.stat().st_size for file in data.iterdir())
+    for name, query in [
+        ("shuffle", f"SELECT name, md5(max(image)) AS image FROM '{data}/' GROUP BY name ORDER BY name"),
+        ("result", f"SELECT name, image FROM '{data}/'"),
+    ]:
+        for bytes_type in ["binary", "binary_view"]:
+            client = cluster.sql(f"SET tfarrow.bytes_type = {bytes_type}; {query}")
+            rows = []
+            reading = threading.Thread(target=lambda: rows.append(finished(client)))
+            reading.start()
+            most = 0
+            while reading.is_alive():
+                most = max(most, cluster.work_bytes())
+            assert sorted(rows[0].splitlines()) == sorted(local(programs, query).splitlines())
+            print(f"long_rows: {name}, {bytes_type}: at most {most / size:.2f} bytes in files for each byte of the data")
+            assert most < 1.2 * size
+    cluster.stop()
+
+
+class SlowFiles(asyncio.Protocol):
+    """A web server of one file, whose content arrives after some time."""
+
+    content = b""
+    wait = 0.0
+    requests = 0
+
+    def connection_made(self, transport) -> None:
+        self.transport = transport
+        self.received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        while b"\r\n\r\n" in self.received:
+            head, self.received = self.received.split(b"\r\n\r\n", 1)
+            length = len(SlowFiles.content)
+            answer = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nETag: \"1\"\r\n\r\n".encode()
+            if head.startswith(b"HEAD"):
+                self.transport.write(answer)
+            else:
+                SlowFiles.requests += 1
+                send = functools.partial(self.transport.write, answer + SlowFiles.content)
+                asyncio.get_running_loop().call_later(SlowFiles.wait, send)
+
+
+def scaling(programs: Path) -> None:
+    """Tasks that only wait, on executors with 8 cores that this machine does not have: the time that the cluster adds."""
+    SlowFiles.content = SHARD.read_bytes()
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(loop.create_server(SlowFiles, "127.0.0.1", 0))
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    port, tasks = server.sockets[0].getsockname()[1], 160
+    query = f"SELECT count(*), sum(label) FROM 'http://127.0.0.1:{port}/data.tfrecord@{tasks}'"
+    settings = f"SET datafusion.execution.target_partitions = {tasks};"
+    for executors in [1, 2]:
+        cluster = Cluster(programs, [8] * executors)
+        for wait in [0.01, 0.1, 1.0]:
+            SlowFiles.wait = wait
+            planning = seconds(lambda: cluster.rows(f"{settings} EXPLAIN {query}"))
+            SlowFiles.requests = 0
+            whole = seconds(lambda: cluster.rows(f"{settings} {query}"))
+            ideal = tasks * wait / (8 * executors)
             print(
-                f"shards: {label}, {count:,} shards: {alone:.1f} s alone, {together:.1f} s on the cluster, "
-                f"scheduler {cpu:.2f} s of CPU, peak {peak:.0f} MB"
+                f"scaling: {executors} x 8 cores, {tasks} tasks of {wait * 1000:.0f} ms ({SlowFiles.requests} requests): {whole - planning:.2f} s "
+                f"and {planning:.2f} s of planning; {ideal:.2f} s without overhead"
             )
-            shutil.rmtree(data)
         cluster.stop()
 
 
 def main() -> None:
     programs, names = Path(sys.argv[1]).resolve(), sys.argv[2:]
-    measurements = {run.__name__: run for run in (overhead, shards, kills)}
+    measurements = {run.__name__: run for run in (overhead, shards, names, pieces, long_rows, scaling, kills)}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for name in names or measurements:
         measurements[name](programs)

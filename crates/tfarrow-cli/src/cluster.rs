@@ -9,8 +9,17 @@ use tfarrow_datafusion::Engine;
 
 use crate::error::Usage;
 
-/// Connects to the cluster at an address, `HOST:PORT`.
-pub type Connect = fn(String) -> BoxFuture<'static, Result<Arc<dyn Engine>, DataFusionError>>;
+/// The cluster that a command line names.
+#[derive(Clone, Debug)]
+pub struct ClusterAddress {
+    /// The scheduler: `HOST:PORT`.
+    pub scheduler: String,
+    /// The folder with certificates for TLS.
+    pub tls: Option<PathBuf>,
+}
+
+/// Connects to a cluster.
+pub type Connect = fn(ClusterAddress) -> BoxFuture<'static, Result<Arc<dyn Engine>, DataFusionError>>;
 
 /// How a query reaches a cluster.
 pub(crate) enum Cluster {

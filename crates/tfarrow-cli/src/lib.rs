@@ -36,7 +36,7 @@ use crate::{
     error::{SUCCESS, USAGE},
 };
 
-pub use crate::cluster::Connect;
+pub use crate::cluster::{ClusterAddress, Connect};
 
 /// Runs a command line, and returns the exit status. The first of `args` is the name of the program, as of
 /// [`args_os`](std::env::args_os).

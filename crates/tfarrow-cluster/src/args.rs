@@ -7,7 +7,7 @@ use std::{
 
 use clap::{Args, Parser, Subcommand};
 use datafusion::{common::plan_err, error::DataFusionError};
-use tfarrow_cluster::ballista::{ExecutorOptions, SchedulerOptions};
+use tfarrow_cluster::ballista::{ExecutorOptions, SchedulerOptions, Tls};
 
 /// The processes of a cluster that runs the queries of `tfarrow sql --cluster HOST:PORT`.
 #[derive(Debug, Parser)]
@@ -24,7 +24,7 @@ Example, on one machine:
   tfarrow-cluster executor --scheduler 127.0.0.1:50050 --work-dir /tmp/executor
   tfarrow sql --cluster 127.0.0.1:50050 \"SELECT label, count(*) FROM 'shards/' GROUP BY label\"
 
-Whoever can connect to a port of a cluster can read all data that its executors can read: see docs/cluster.md.
+Without --tls, whoever can connect to a port of a cluster can read all data that its executors can read: see docs/cluster.md.
 RUST_LOG=info shows what a process does.";
 
 /// The commands.
@@ -42,11 +42,30 @@ pub(crate) struct Scheduler {
     /// Address and port for clients and executors
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:50050")]
     bind: SocketAddr,
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
-impl From<Scheduler> for SchedulerOptions {
-    fn from(args: Scheduler) -> Self {
-        Self { bind: args.bind }
+impl TryFrom<Scheduler> for SchedulerOptions {
+    type Error = DataFusionError;
+
+    fn try_from(args: Scheduler) -> Result<Self, Self::Error> {
+        Ok(Self { bind: args.bind, tls: args.tls.read()? })
+    }
+}
+
+/// The option for TLS.
+#[derive(Debug, Args)]
+struct TlsArgs {
+    /// Use TLS, with the certificates of a folder: tls.crt and tls.key of this process, and ca.crt, whose key signed those of all
+    /// processes of the cluster
+    #[arg(long, value_name = "DIR")]
+    tls: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    fn read(self) -> Result<Option<Tls>, DataFusionError> {
+        self.tls.as_deref().map(Tls::read).transpose()
     }
 }
 
@@ -77,6 +96,8 @@ pub(crate) struct Executor {
     /// Bytes of memory for sorts, joins and groups of all tasks together [default: a part of the memory of the machine]
     #[arg(long, value_name = "BYTES")]
     memory_limit: Option<u64>,
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 impl TryFrom<Executor> for ExecutorOptions {
@@ -108,6 +129,7 @@ impl TryFrom<Executor> for ExecutorOptions {
             port: args.port,
             root: args.root,
             memory_limit: args.memory_limit,
+            tls: args.tls.read()?,
         })
     }
 }

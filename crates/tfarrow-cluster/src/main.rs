@@ -11,7 +11,7 @@ use std::{
 
 use clap::Parser;
 use datafusion::error::{DataFusionError, Result};
-use tfarrow_cluster::ballista::{ClusterEngine, ExecutorOptions, run_executor, run_scheduler};
+use tfarrow_cluster::ballista::{ClusterEngine, ExecutorOptions, Tls, run_executor, run_scheduler};
 use tfarrow_datafusion::Engine;
 
 use crate::args::{ClusterCli, ClusterCommand};
@@ -26,8 +26,11 @@ const STACK: usize = 16 << 20;
 fn main() -> ExitCode {
     // The program tfarrow passes its own command line on.
     if std::env::args_os().nth(1).is_some_and(|command| command == "sql") {
-        return ExitCode::from(tfarrow_cli::run_with_cluster(std::env::args_os(), |address| {
-            Box::pin(async move { Ok(Arc::new(ClusterEngine::connect(&address).await?) as Arc<dyn Engine>) })
+        return ExitCode::from(tfarrow_cli::run_with_cluster(std::env::args_os(), |cluster| {
+            Box::pin(async move {
+                let tls = cluster.tls.as_deref().map(Tls::read).transpose()?;
+                Ok(Arc::new(ClusterEngine::connect(cluster.scheduler, tls).await?) as Arc<dyn Engine>)
+            })
         }));
     }
     let cli = ClusterCli::parse();
@@ -47,7 +50,7 @@ fn run(cli: ClusterCli) -> Result<()> {
     runtime.block_on(async {
         match cli.command {
             ClusterCommand::Scheduler(args) => {
-                run_scheduler(args.into(), |address| message(&format!("the scheduler listens on {address}"))).await
+                run_scheduler(args.try_into()?, |address| message(&format!("the scheduler listens on {address}"))).await
             }
             ClusterCommand::Executor(args) => {
                 let options: ExecutorOptions = args.try_into()?;

@@ -75,6 +75,9 @@ pub(crate) struct Sql {
     /// Run the queries on the cluster of this scheduler, whose machines must have access to the files: see docs/cluster.md
     #[arg(long, value_name = "HOST:PORT", help_heading = RESOURCES)]
     pub(crate) cluster: Option<String>,
+    /// Connect to the cluster with TLS, with the certificates of a folder: tls.crt, tls.key and ca.crt
+    #[arg(long, value_name = "DIR", requires = "cluster", help_heading = RESOURCES)]
+    pub(crate) cluster_tls: Option<PathBuf>,
     /// Set an option, as SET tfarrow.NAME = VALUE does
     #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
     pub(crate) option: Vec<(String, String)>,

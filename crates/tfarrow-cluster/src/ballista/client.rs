@@ -1,6 +1,6 @@
 //! The connection of a client to a scheduler.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use ballista_core::{
     serde::protobuf::{CreateUpdateSessionParams, scheduler_grpc_client::SchedulerGrpcClient},
@@ -14,7 +14,8 @@ use tonic::{Status, transport::Channel};
 
 use crate::ballista::{
     MOST_MESSAGE_BYTES,
-    tasks::{CORES, number},
+    headers::{CORES, number},
+    tls::Tls,
 };
 
 /// Time for a connection to the scheduler.
@@ -28,6 +29,7 @@ pub(crate) type SchedulerClient = SchedulerGrpcClient<Channel>;
 pub(crate) struct Connection {
     /// `HOST:PORT`
     pub(crate) address: String,
+    pub(crate) tls: Option<Tls>,
     pub(crate) scheduler: SchedulerClient,
     pub(crate) session: String,
     /// Number of cores of all executors.
@@ -35,42 +37,59 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the scheduler at `address`, `HOST:PORT`.
+    /// Connects to the scheduler at `address`, `HOST:PORT`, and starts a session.
     ///
     /// # Errors
     /// No scheduler of tfarrow is there.
-    pub(crate) async fn open(address: &str) -> Result<Self> {
-        let config =
-            GrpcClientConfig { connect_timeout_seconds: CONNECT_TIME.as_secs(), ..GrpcClientConfig::default() };
-        let endpoint = create_grpc_client_endpoint(format!("http://{address}"), Some(&config));
-        let unreachable = |cause: String| {
-            exec_datafusion_err!(
-                "no scheduler answers at {address} ({cause}); start one with tfarrow-cluster scheduler"
-            )
-        };
-        let endpoint = endpoint.map_err(|error| unreachable(innermost(&error)))?;
-        let channel = endpoint.connect().await.map_err(|error| unreachable(innermost(&error)))?;
-        let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
-        let mut scheduler =
-            SchedulerClient::new(channel).max_encoding_message_size(most).max_decoding_message_size(most);
+    pub(crate) async fn open(address: String, tls: Option<Tls>) -> Result<Self> {
+        let mut scheduler = connected(&address, tls.as_ref()).await?;
         let session = uuid::Uuid::now_v7().to_string();
         let params = CreateUpdateSessionParams { session_id: session.clone(), settings: Vec::new() };
-        let answer = scheduler.create_update_session(params).await.map_err(|status| failed(address, &status))?;
+        let answer = scheduler.create_update_session(params).await;
+        // A server with TLS closes other connections at their first request.
+        let answer = answer.map_err(|status| match status.source() {
+            Some(cause) => unreachable(&address, &innermost(cause)),
+            None => failed(&address, &status),
+        })?;
         let Some(cores) = number(answer.metadata(), CORES) else {
             return Err(exec_datafusion_err!("{address} is a scheduler of another program"));
         };
         let cores = usize::try_from(cores).unwrap_or(usize::MAX);
-        Ok(Self { address: address.to_owned(), scheduler, session, cores })
+        Ok(Self { address, tls, scheduler, session, cores })
     }
+}
+
+/// Connects to the scheduler at `address`, `HOST:PORT`.
+///
+/// # Errors
+/// No server is there, or its certificate is not that of the host.
+pub(crate) async fn connected(address: &str, tls: Option<&Tls>) -> Result<SchedulerClient> {
+    let unreachable = |error: &tonic::transport::Error| unreachable(address, &innermost(error));
+    let config = GrpcClientConfig { connect_timeout_seconds: CONNECT_TIME.as_secs(), ..GrpcClientConfig::default() };
+    let endpoint = create_grpc_client_endpoint(format!("http://{address}"), Some(&config));
+    let mut endpoint = endpoint.map_err(|error| unreachable(&error))?;
+    if let Some(tls) = tls {
+        let secured = tls.secured(&endpoint, Some(&config));
+        endpoint = secured.map_err(|error| exec_datafusion_err!("TLS: {}", innermost(error.as_ref())))?;
+    }
+    let channel = endpoint.connect().await.map_err(|error| unreachable(&error))?;
+    let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
+    Ok(SchedulerClient::new(channel).max_encoding_message_size(most).max_decoding_message_size(most))
+}
+
+fn unreachable(address: &str, cause: &str) -> DataFusionError {
+    exec_datafusion_err!(
+        "no scheduler answers at {address} ({cause}); tfarrow-cluster scheduler starts one, and one with --tls needs --cluster-tls"
+    )
 }
 
 /// The error of a request to the scheduler.
 pub(crate) fn failed(address: &str, status: &Status) -> DataFusionError {
-    let cause = std::error::Error::source(status).map_or_else(|| status.message().to_owned(), innermost);
+    let cause = status.source().map_or_else(|| status.message().to_owned(), innermost);
     exec_datafusion_err!("the scheduler at {address} failed: {cause}")
 }
 
 /// The text of the innermost cause, which has no text of a library.
-pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
     std::iter::successors(Some(error), |&error| error.source()).last().unwrap_or(error).to_string()
 }

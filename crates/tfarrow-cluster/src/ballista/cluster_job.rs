@@ -24,10 +24,10 @@ use tfarrow_datafusion::{TaskError, TaskNotices, TaskProgress};
 use tonic::Request;
 
 use crate::ballista::{
-    client::{Connection, failed},
+    client::{Connection, connected, failed},
+    headers::{FINISHED, NOTICES, TASKS, number},
     job_failure::JobFailure,
     results::Results,
-    tasks::{FINISHED, NOTICES, TASKS, number},
 };
 
 /// Times between two requests for the state of a job: the first, and the longest.
@@ -101,7 +101,7 @@ impl ClusterJob {
             }
             match answer.into_inner().status.and_then(|status| status.status) {
                 Some(JobState::Successful(job)) => {
-                    return Ok(match Results::new(job.partition_location) {
+                    return Ok(match Results::new(job.partition_location, self.connection.tls.clone()) {
                         Some(results) => Ended::Complete(results),
                         None => Ended::ExecutorLost,
                     });
@@ -169,15 +169,15 @@ impl Drop for ClusterJob {
         if !*self.is_open.get_mut() {
             return;
         }
-        let (address, id) = (self.connection.address.clone(), self.id.clone());
+        let (address, tls) = (self.connection.address.clone(), self.connection.tls.clone());
+        let job_id = String::from(self.id.clone());
         // The runtime of the session may be about to end, and its connection with it.
         let cancelling = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
             runtime.block_on(async {
-                let mut connection = Connection::open(&address).await.ok()?;
-                let job_id = String::from(id);
-                connection.scheduler.cancel_job(CancelJobParams { job_id: job_id.clone() }).await.ok()?;
-                connection.scheduler.clean_job_data(removal(job_id)).await.ok()
+                let mut scheduler = connected(&address, tls.as_ref()).await.ok()?;
+                scheduler.cancel_job(CancelJobParams { job_id: job_id.clone() }).await.ok()?;
+                scheduler.clean_job_data(removal(job_id)).await.ok()
             })
         });
         let deadline = Instant::now() + CANCEL_TIME;

@@ -15,6 +15,8 @@ use ballista_core::{
     utils::GrpcClientConfig,
 };
 
+use crate::ballista::tls::Tls;
+
 /// Time after which an unused connection is closed.
 const IDLE_TIME: Duration = Duration::from_secs(30);
 
@@ -25,8 +27,9 @@ type Key = (String, u16, GrpcClientConfig);
 type Idle = HashMap<Key, Vec<(BallistaClient, Instant)>>;
 
 /// Connections that no task uses at the moment.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Connections {
+    tls: Option<Tls>,
     idle: Arc<Mutex<Idle>>,
 }
 
@@ -37,6 +40,10 @@ impl std::fmt::Debug for Connections {
 }
 
 impl Connections {
+    pub(crate) fn new(tls: Option<Tls>) -> Self {
+        Self { tls, idle: Arc::default() }
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Idle) -> T) -> T {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|_, clients| {
@@ -54,7 +61,7 @@ impl BallistaClientPool for Connections {
         host: &str,
         port: u16,
         config: &GrpcClientConfig,
-        endpoint: Option<Arc<BallistaConfigGrpcEndpoint>>,
+        _: Option<Arc<BallistaConfigGrpcEndpoint>>,
     ) -> Result<PooledClient> {
         let key = (host.to_owned(), port, config.clone());
         let client = match self.with(|idle| idle.get_mut(&key).and_then(Vec::pop)) {
@@ -64,8 +71,8 @@ impl BallistaClientPool for Connections {
                     host,
                     port,
                     config.max_message_size,
-                    config.use_tls,
-                    endpoint,
+                    false,
+                    self.tls.as_ref().map(Tls::grpc_endpoint),
                     config.io_retries_times,
                     config.io_retry_wait_time_ms,
                     config.initial_connection_window_size,

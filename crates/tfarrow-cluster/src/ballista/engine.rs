@@ -23,6 +23,7 @@ use crate::{
         client::Connection,
         cluster_job::{ClusterJob, Ended},
         codec,
+        tls::Tls,
     },
     with_single_tasks,
 };
@@ -47,8 +48,8 @@ impl ClusterEngine {
     ///
     /// # Errors
     /// No scheduler of tfarrow is there.
-    pub async fn connect(address: &str) -> Result<Self> {
-        Ok(Self { connection: Connection::open(address).await? })
+    pub async fn connect(address: String, tls: Option<Tls>) -> Result<Self> {
+        Ok(Self { connection: Connection::open(address, tls).await? })
     }
 
     /// Runs a plan until it is complete, and returns its rows. As long as it has returned no row, it runs again if executors are

@@ -7,13 +7,22 @@ use std::{
     sync::Arc,
 };
 
-use ballista_core::{config::TaskSchedulingPolicy, registry::BallistaFunctionRegistry};
-use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+use arrow_flight::flight_service_server::FlightServiceServer;
+use ballista_core::{
+    config::TaskSchedulingPolicy,
+    registry::BallistaFunctionRegistry,
+    utils::{GrpcClientConfig, create_grpc_server},
+};
+use ballista_executor::{
+    ArrowFlightServerProvider,
+    executor_process::{ExecutorProcessConfig, start_executor_process},
+    flight_service::BallistaFlightService,
+};
 use datafusion::{
     common::exec_datafusion_err, error::Result, execution::runtime_env::RuntimeEnvBuilder, prelude::SessionConfig,
 };
 
-use crate::ballista::{MOST_MESSAGE_BYTES, codec, stages::Stages, state};
+use crate::ballista::{MOST_MESSAGE_BYTES, codec, stages::Stages, state, tls::Tls};
 
 /// Time for which an executor tries to connect to its scheduler, in seconds.
 const CONNECT_TIME: u16 = 30;
@@ -39,6 +48,8 @@ pub struct ExecutorOptions {
     pub root: Option<PathBuf>,
     /// Memory for sorts, joins and groups of all tasks together, in bytes; `None`: a part of the memory of the machine.
     pub memory_limit: Option<u64>,
+    /// TLS of all connections; `None`: without TLS.
+    pub tls: Option<Tls>,
 }
 
 /// Runs an executor until the process is asked to end by a signal.
@@ -70,15 +81,34 @@ pub async fn run_executor(options: ExecutorOptions) -> Result<()> {
         grpc_max_decoding_message_size: MOST_MESSAGE_BYTES,
         grpc_max_encoding_message_size: MOST_MESSAGE_BYTES,
         memory_pool_size: options.memory_limit,
-        override_execution_engine: Some(Arc::new(Stages::new(root))),
+        override_execution_engine: Some(Arc::new(Stages::new(root, options.tls.clone()))),
         override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&session))),
         override_runtime_producer: Some(Arc::new(move |_| {
             let runtime = RuntimeEnvBuilder::new().with_temp_file_path(&spill);
             runtime.with_object_store_registry(Arc::clone(&stores)).build_arc()
         })),
-        override_physical_codec: Some(codec()),
+        override_physical_codec: Some(Arc::new(codec())),
+        override_create_grpc_client_endpoint: options
+            .tls
+            .clone()
+            .map(|tls| tls.endpoint_override(Some(GrpcClientConfig::default()))),
+        override_arrow_flight_service: options.tls.map(flight_service),
         ..ExecutorProcessConfig::default()
     };
     let ran = start_executor_process(Arc::new(config)).await;
     ran.map_err(|error| exec_datafusion_err!("the executor failed: {error}"))
+}
+
+/// The service from which executors and clients fetch rows, with TLS.
+fn flight_service(tls: Tls) -> Arc<ArrowFlightServerProvider> {
+    Arc::new(move |work_dir, address, mut shutdown, config| {
+        let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
+        let service = FlightServiceServer::new(BallistaFlightService::new(work_dir));
+        let service = service.max_decoding_message_size(most).max_encoding_message_size(most);
+        let server = create_grpc_server(&config).tls_config(tls.server());
+        tokio::spawn(async move {
+            let served = server?.add_service(service).serve_with_shutdown(address, shutdown.recv());
+            Ok(served.await?)
+        })
+    })
 }

@@ -1,4 +1,4 @@
-//! The names by which processes of a cluster exchange what Ballista has no field for.
+//! The headers and the counter for values that the messages of Ballista have no field for.
 
 use tonic::metadata::{MetadataMap, MetadataValue};
 

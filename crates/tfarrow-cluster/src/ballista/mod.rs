@@ -1,7 +1,7 @@
 //! DataFusion Ballista as the engine of a session: the scheduler, the executors, and the client.
 //!
 //! ```text
-//! session ─▶ ClusterEngine ─▶ ClusterJob ┄▶ scheduler (Leases) ◀┄ executors (Stages)
+//! session ─▶ ClusterEngine ─▶ ClusterJob ┄▶ scheduler (SchedulerService) ◀┄ executors (Stages)
 //!                                 ▲                                   │
 //!                                 └──────────── results ◀┄────────────┘
 //! ```
@@ -14,13 +14,16 @@ mod cluster_job;
 mod connections;
 mod engine;
 mod executor;
+mod headers;
 mod job_failure;
 mod leases;
+mod progress;
 mod results;
 mod root;
 mod scheduler;
+mod service;
 mod stages;
-mod tasks;
+mod tls;
 
 use std::sync::Arc;
 
@@ -30,20 +33,27 @@ use datafusion::{
     execution::{SessionState, SessionStateBuilder},
     prelude::SessionConfig,
 };
+use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use tfarrow_datafusion::{SessionOptions, session_context};
 
 pub use engine::ClusterEngine;
 pub use executor::{ExecutorOptions, run_executor};
 pub use scheduler::{SchedulerOptions, run_scheduler};
+pub use tls::Tls;
 
 use crate::PlanCodec;
 
 /// Maximum bytes of a message between two processes. A message contains a plan, or at least one row.
 const MOST_MESSAGE_BYTES: u32 = 256 << 20;
 
-/// The codec of all processes of a cluster.
-fn codec() -> Arc<PlanCodec> {
-    Arc::new(PlanCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default())))
+/// The codec of clients and executors.
+fn codec() -> PlanCodec {
+    PlanCodec::new(inner_codec())
+}
+
+/// The codec of Ballista's own operators.
+fn inner_codec() -> Arc<dyn PhysicalExtensionCodec> {
+    Arc::new(BallistaPhysicalExtensionCodec::default())
 }
 
 /// The state of a session of a scheduler or an executor, which has all functions of a session that plans.

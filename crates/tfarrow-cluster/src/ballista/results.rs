@@ -1,6 +1,6 @@
 //! The results of a job, which executors keep.
 
-use std::{collections::HashSet, error::Error};
+use std::{collections::HashSet, error::Error, hash::Hash};
 
 use ballista_core::{client::BallistaClient, serde::protobuf::PartitionLocation};
 use datafusion::{
@@ -13,7 +13,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use crate::ballista::{MOST_MESSAGE_BYTES, client::innermost};
+use crate::ballista::{MOST_MESSAGE_BYTES, client::innermost, tls::Tls};
 
 /// Number of results that are requested at the same time.
 const REQUESTS: usize = 4;
@@ -25,37 +25,56 @@ const WAIT_MILLIS: u64 = 200;
 #[derive(Debug)]
 pub(crate) struct Results {
     locations: Vec<PartitionLocation>,
+    tls: Option<Tls>,
 }
 
 impl Results {
     /// The results at these places; `None` if there are those of two attempts of a task.
-    pub(crate) fn new(mut locations: Vec<PartitionLocation>) -> Option<Self> {
+    pub(crate) fn new(mut locations: Vec<PartitionLocation>, tls: Option<Tls>) -> Option<Self> {
         let id = |location: &PartitionLocation| {
             let partition = location.partition_id.as_ref();
             (partition.map(|partition| (partition.stage_id, partition.partition_id)), location.map_partition_id)
         };
-        let mut seen = HashSet::new();
-        if !locations.iter().all(|location| seen.insert(id(location))) {
+        if has_attempts(locations.iter().map(id)) {
             return None;
         }
         locations.sort_by_key(id);
-        Some(Self { locations })
+        Some(Self { locations, tls })
     }
 
     /// Fetches the rows.
     pub(crate) fn fetch(self) -> BoxStream<'static, Result<RecordBatch>> {
-        stream::iter(self.locations).map(fetch).buffered(REQUESTS).try_flatten().boxed()
+        let fetched = move |location| fetch(location, self.tls.clone());
+        stream::iter(self.locations).map(fetched).buffered(REQUESTS).try_flatten().boxed()
     }
 }
 
-async fn fetch(location: PartitionLocation) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+/// Returns whether there are results of two attempts of a task, by the stage, the partition and the task of each result. The scheduler
+/// of Ballista 55 keeps the results of a task that it runs again after an executor was lost, so that rows would be read twice.
+pub(crate) fn has_attempts<K: Eq + Hash>(results: impl IntoIterator<Item = K>) -> bool {
+    let mut seen = HashSet::new();
+    !results.into_iter().all(|result| seen.insert(result))
+}
+
+async fn fetch(location: PartitionLocation, tls: Option<Tls>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let layout = location.layout();
     let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
         return Err(exec_datafusion_err!("the scheduler returned a result without a place"));
     };
     let (host, port) = (executor.host, u16::try_from(executor.port).unwrap_or_default());
     let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
-    let client = BallistaClient::try_new(&host, port, most, false, None, TRIES, WAIT_MILLIS, 0, 0).await;
+    let client = BallistaClient::try_new(
+        &host,
+        port,
+        most,
+        false,
+        tls.as_ref().map(Tls::grpc_endpoint),
+        TRIES,
+        WAIT_MILLIS,
+        0,
+        0,
+    )
+    .await;
     let mut client = client.map_err(|error| lost(&host, port, &error))?;
     let rows = client
         .fetch_partition_proxied(&executor.id, &partition.into(), location.file_id, layout, &host, port, true)

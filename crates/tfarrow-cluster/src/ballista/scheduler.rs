@@ -12,7 +12,10 @@ use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
 
-use crate::ballista::{MOST_MESSAGE_BYTES, client::innermost, codec, leases::Leases, state};
+use crate::{
+    PlanCodec,
+    ballista::{MOST_MESSAGE_BYTES, client::innermost, inner_codec, service::SchedulerService, state, tls::Tls},
+};
 
 /// Time after its last request after which an executor is lost. An executor with tasks on all cores asks every 5 s.
 const EXECUTOR_TIME: u64 = 8;
@@ -24,16 +27,18 @@ const RESULTS_TIME: u64 = 3600;
 const STATE_TIME: u64 = 3600;
 
 /// Options of a scheduler.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SchedulerOptions {
     /// The address at which clients and executors reach the scheduler.
     pub bind: SocketAddr,
+    /// TLS of all connections; `None`: without TLS.
+    pub tls: Option<Tls>,
 }
 
 /// Runs a scheduler until the process ends. `on_ready` is called with the address when clients and executors can connect.
 ///
 /// # Errors
-/// The address cannot be bound.
+/// The address cannot be bound, or the certificate is invalid.
 pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(SocketAddr)) -> Result<()> {
     let listener = TcpListener::bind(options.bind).await;
     let listener = listener.map_err(|error| exec_datafusion_err!("{}: {error}", options.bind))?;
@@ -50,17 +55,21 @@ pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(Sock
         finished_job_data_clean_up_interval_seconds: RESULTS_TIME,
         finished_job_state_clean_up_interval_seconds: STATE_TIME,
         grpc_client_max_message_size: MOST_MESSAGE_BYTES,
-        override_physical_codec: Some(codec()),
+        override_physical_codec: Some(Arc::new(PlanCodec::relay(inner_codec()))),
         override_session_builder: Some(Arc::new(state)),
         ..SchedulerConfig::default()
     };
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
-    let leases = Leases::new(create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?);
-    tokio::spawn(leases.clone().watch());
+    let service = SchedulerService::new(create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?);
+    tokio::spawn(service.clone().watch());
     let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
-    let service = SchedulerGrpcServer::new(leases).max_decoding_message_size(most).max_encoding_message_size(most);
+    let service = SchedulerGrpcServer::new(service).max_decoding_message_size(most).max_encoding_message_size(most);
+    let mut server = Server::builder().tcp_nodelay(true);
+    if let Some(tls) = options.tls {
+        server = server.tls_config(tls.server()).map_err(|error| exec_datafusion_err!("TLS: {}", innermost(&error)))?;
+    }
     on_ready(address);
-    let served = Server::builder().tcp_nodelay(true).add_service(service);
+    let served = server.add_service(service);
     let served = served.serve_with_incoming(TcpListenerStream::new(listener)).await;
     served.map_err(|error| exec_datafusion_err!("{address}: {}", innermost(&error)))
 }

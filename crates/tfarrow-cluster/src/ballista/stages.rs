@@ -1,7 +1,6 @@
 //! The stages of an executor: what a task runs, and what it reports.
 
 use std::{
-    collections::HashSet,
     error::Error,
     fmt,
     path::PathBuf,
@@ -31,7 +30,10 @@ use datafusion::{
 };
 use tfarrow_datafusion::{TaskError, TaskNotices, with_task_notices};
 
-use crate::ballista::{connections::Connections, job_failure::JobFailure, root::check_files, tasks::NOTICES};
+use crate::ballista::{
+    connections::Connections, headers::NOTICES, job_failure::JobFailure, results::has_attempts, root::check_files,
+    tls::Tls,
+};
 
 /// Makes the tasks of an executor.
 pub(crate) struct Stages {
@@ -41,8 +43,8 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    pub(crate) fn new(root: Option<PathBuf>) -> Self {
-        Self { inner: DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default())), root }
+    pub(crate) fn new(root: Option<PathBuf>, tls: Option<Tls>) -> Self {
+        Self { inner: DefaultExecutionEngine::with_client_pool(Arc::new(Connections::new(tls))), root }
     }
 }
 
@@ -139,25 +141,19 @@ fn portable(error: DataFusionError) -> DataFusionError {
     JobFailure::Task(TaskError::of(root)).into_error()
 }
 
-/// Refuses input from two attempts of a task. The scheduler of Ballista 55 keeps the results of a task that it runs again after
-/// an executor was lost, so that the rows would be read twice.
+/// Refuses input from two attempts of a task.
 fn check_attempts(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+    let task = |location: &PartitionLocation| {
+        let id = &location.partition_id;
+        (id.stage_id, id.partition_id, location.map_partition_id)
+    };
     plan.apply(|node| {
         if let Some(reader) = node.downcast_ref::<ShuffleReaderExec>()
-            && reader.partition.iter().any(|locations| has_attempts(locations))
+            && reader.partition.iter().any(|locations| has_attempts(locations.iter().map(task)))
         {
             return Err(JobFailure::ExecutorLost.into_error());
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(())
-}
-
-fn has_attempts(locations: &[PartitionLocation]) -> bool {
-    let mut seen = HashSet::new();
-    let is_first = |location: &PartitionLocation| {
-        let id = &location.partition_id;
-        seen.insert((id.stage_id, id.partition_id, location.map_partition_id))
-    };
-    !locations.iter().all(is_first)
 }

@@ -1,6 +1,9 @@
 //! Errors, warnings and exit statuses of a cluster are those of one process.
 
-use crate::processes::{Cluster, Run, local, program, root};
+use crate::{
+    processes::{Cluster, Run, local, program, root},
+    web::serve,
+};
 
 #[test]
 fn errors_and_warnings() {
@@ -50,6 +53,16 @@ fn files_outside_of_the_root_of_an_executor() {
     let outside = cluster.sql(&[&copy]);
     assert!(outside.stderr.contains("this executor reads and writes files below "), "{outside:?}");
     assert!(!written.exists());
+}
+
+#[test]
+fn a_store_that_fails_twice() {
+    let cluster = Cluster::start(1);
+    let content = std::fs::read(root().join("testdata/shards/train-00000-of-00004.tfrecord")).unwrap();
+    let query = "SELECT count(*), sum(label) FROM '{}'";
+    let run = cluster.sql(&["--format", "csv", &query.replace("{}", &serve(content))]);
+    let expected = query.replace("{}", "testdata/shards/train-00000-of-00004.tfrecord");
+    assert_eq!(run, local(&["--format", "csv", &expected]));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Processes that end while a query runs.
 
 use std::{
+    path::PathBuf,
     process::{Child, Command, Stdio},
     time::Instant,
 };
@@ -12,6 +13,8 @@ use crate::processes::{Cluster, Run, SOON, local};
 /// A query with some seconds of work in each of 64 files, in three stages.
 struct LongQuery {
     text: String,
+    /// The files that it reads.
+    folder: PathBuf,
 }
 
 impl LongQuery {
@@ -25,7 +28,15 @@ impl LongQuery {
         let work = "levenshtein(repeat(city, 150), repeat(reverse(city), 150))";
         let text =
             format!("SELECT label, count(*), sum({work}) FROM '{}/' GROUP BY label ORDER BY label", folder.display());
-        Self { text }
+        Self { text, folder }
+    }
+
+    /// A client of this query, some of whose tasks on the first executor have ended.
+    fn running(cluster: &Cluster) -> (Self, Child) {
+        let query = Self::new(cluster);
+        let client = spawn(cluster.client(&query.args()));
+        cluster.wait_for_results(0);
+        (query, client)
     }
 
     fn args(&self) -> [&str; 3] {
@@ -45,9 +56,7 @@ fn ended(client: Child) -> Run {
 #[test]
 fn a_killed_executor_changes_no_row() {
     let mut cluster = Cluster::start(2);
-    let query = LongQuery::new(&cluster);
-    let client = spawn(cluster.client(&query.args()));
-    cluster.wait_for_results(0);
+    let (query, client) = LongQuery::running(&cluster);
     cluster.executors.remove(0);
     assert_eq!(ended(client), local(&query.args()));
 }
@@ -55,9 +64,7 @@ fn a_killed_executor_changes_no_row() {
 #[test]
 fn a_frozen_executor_changes_no_row() {
     let cluster = Cluster::start(2);
-    let query = LongQuery::new(&cluster);
-    let client = spawn(cluster.client(&query.args()));
-    cluster.wait_for_results(0);
+    let (query, client) = LongQuery::running(&cluster);
     cluster.executors[0].signal(Signal::SIGSTOP);
     let run = ended(client);
     cluster.executors[0].signal(Signal::SIGCONT);
@@ -65,11 +72,39 @@ fn a_frozen_executor_changes_no_row() {
 }
 
 #[test]
+fn a_frozen_executor_writes_one_file() {
+    let mut cluster = Cluster::start(1);
+    let data = LongQuery::new(&cluster);
+    let out = cluster.folder.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let rows = "SELECT label, repeat(city, 10000) AS text FROM";
+    let copy = format!("COPY ({rows} '{}/') TO '{}/all.csv'", data.folder.display(), out.display());
+    let client = spawn(cluster.client(&[&copy]));
+    let written = || std::fs::read_dir(&out).unwrap().count();
+    let begin = Instant::now();
+    while written() == 0 {
+        assert!(begin.elapsed() < SOON, "nothing is written");
+        std::thread::yield_now();
+    }
+    cluster.executors[0].signal(Signal::SIGSTOP);
+    cluster.add_executor(&[]);
+    let run = ended(client);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    cluster.executors[0].signal(Signal::SIGCONT);
+    // The first executor ends its attempt as well, which finds the file and removes its own.
+    cluster.executors[0].wait_for("/2.0/0.0] in ");
+    assert_eq!(written(), 1);
+    let text = format!("SELECT count(*) AS n, sum(octet_length(text)) AS bytes FROM '{}/all.csv'", out.display());
+    let shard = "'testdata/shards/train-00000-of-00004.tfrecord'";
+    let expected =
+        format!("SELECT 64 * count(*) AS n, 64 * sum(octet_length(repeat(city, 10000))) AS bytes FROM {shard}");
+    assert_eq!(local(&[&text]), local(&[&expected]));
+}
+
+#[test]
 fn a_client_that_is_killed_leaves_no_job() {
     let cluster = Cluster::start(1);
-    let query = LongQuery::new(&cluster);
-    let mut client = spawn(cluster.client(&query.args()));
-    cluster.wait_for_results(0);
+    let (_, mut client) = LongQuery::running(&cluster);
     client.kill().unwrap();
     client.wait().unwrap();
     cluster.scheduler.wait_for("is gone: the job is cancelled");
@@ -81,9 +116,7 @@ fn a_client_that_is_killed_leaves_no_job() {
 #[test]
 fn ctrl_c_cancels_the_job() {
     let cluster = Cluster::start(1);
-    let query = LongQuery::new(&cluster);
-    let client = spawn(cluster.client(&query.args()));
-    cluster.wait_for_results(0);
+    let (_, client) = LongQuery::running(&cluster);
     let id = nix::unistd::Pid::from_raw(client.id().try_into().unwrap());
     nix::sys::signal::kill(id, Signal::SIGINT).unwrap();
     assert_eq!(ended(client).status, Some(130));
@@ -97,9 +130,7 @@ fn ctrl_c_cancels_the_job() {
 #[test]
 fn without_executors_or_scheduler_the_query_fails() {
     let mut cluster = Cluster::start(1);
-    let query = LongQuery::new(&cluster);
-    let client = spawn(cluster.client(&query.args()));
-    cluster.wait_for_results(0);
+    let (query, client) = LongQuery::running(&cluster);
     cluster.executors.clear();
     let begin = Instant::now();
     let run = ended(client);
@@ -118,9 +149,7 @@ fn without_executors_or_scheduler_the_query_fails() {
 #[test]
 fn a_scheduler_that_is_started_again_has_lost_the_query() {
     let mut cluster = Cluster::start(1);
-    let query = LongQuery::new(&cluster);
-    let client = spawn(cluster.client(&query.args()));
-    cluster.wait_for_results(0);
+    let (_, client) = LongQuery::running(&cluster);
     cluster.restart_scheduler();
     // The client may see the end of the first scheduler.
     let run = ended(client);

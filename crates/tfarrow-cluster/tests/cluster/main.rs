@@ -2,7 +2,10 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod certificates;
 mod failures;
 mod losses;
 mod processes;
 mod queries;
+mod tls;
+mod web;

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     net::TcpListener,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
@@ -11,6 +11,8 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+use crate::certificates::write_certificates;
 
 /// Time for anything that a process should do soon, on a machine that is busy.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -84,6 +86,8 @@ pub(crate) struct Cluster {
     pub(crate) executors: Vec<Process>,
     pub(crate) address: String,
     pub(crate) folder: TempDir,
+    /// The folder with the certificates of all processes, if they use TLS.
+    tls: Option<PathBuf>,
     /// Number of executors that were started.
     started: usize,
 }
@@ -91,11 +95,22 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts a cluster, and waits for its executors.
     pub(crate) fn start(executors: usize) -> Self {
-        let scheduler = Process::start(program(&["scheduler", "--bind", "127.0.0.1:0"]));
+        Self::start_in(TempDir::new().unwrap(), executors, None)
+    }
+
+    /// Starts a cluster whose processes use TLS.
+    pub(crate) fn start_with_tls(executors: usize) -> Self {
+        let folder = TempDir::new().unwrap();
+        let tls = folder.path().join("tls");
+        write_certificates(&tls);
+        Self::start_in(folder, executors, Some(tls))
+    }
+
+    fn start_in(folder: TempDir, executors: usize, tls: Option<PathBuf>) -> Self {
+        let scheduler = started_scheduler("127.0.0.1:0", tls.as_deref());
         let ready = scheduler.wait_for("listens on ");
         let address = ready.rsplit(' ').next().unwrap().to_owned();
-        let mut cluster =
-            Self { scheduler, executors: Vec::new(), address, folder: TempDir::new().unwrap(), started: 0 };
+        let mut cluster = Self { scheduler, executors: Vec::new(), address, folder, tls, started: 0 };
         for _ in 0..executors {
             cluster.add_executor(&[]);
         }
@@ -106,7 +121,7 @@ impl Cluster {
     pub(crate) fn restart_scheduler(&mut self) {
         self.scheduler.child.kill().unwrap();
         self.scheduler.child.wait().unwrap();
-        self.scheduler = Process::start(program(&["scheduler", "--bind", &self.address]));
+        self.scheduler = started_scheduler(&self.address, self.tls.as_deref());
         self.scheduler.wait_for("listens on ");
     }
 
@@ -118,6 +133,7 @@ impl Cluster {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
         let mut command = program(&["executor", "--scheduler", &self.address, "--cores", "1", "--port", &port]);
         command.arg("--work-dir").arg(work_dir).args(args).env("RUST_LOG", "info");
+        self.tls.iter().for_each(|tls| _ = command.arg("--tls").arg(tls));
         let executor = Process::start(command);
         executor.wait_for("Starting poll work loop");
         self.executors.push(executor);
@@ -130,7 +146,10 @@ impl Cluster {
 
     /// A client, not yet run.
     pub(crate) fn client(&self, args: &[&str]) -> Command {
-        program(&[&["sql", "--cluster", &self.address], args].concat())
+        let mut command = program(&["sql", "--cluster", &self.address]);
+        self.tls.iter().for_each(|tls| _ = command.arg("--cluster-tls").arg(tls));
+        command.args(args);
+        command
     }
 
     /// Runs a query on the cluster.
@@ -149,7 +168,13 @@ impl Cluster {
     }
 }
 
-fn has_files(folder: &std::path::Path) -> bool {
+fn started_scheduler(bind: &str, tls: Option<&Path>) -> Process {
+    let mut command = program(&["scheduler", "--bind", bind]);
+    tls.iter().for_each(|tls| _ = command.arg("--tls").arg(tls));
+    Process::start(command)
+}
+
+fn has_files(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| path.is_file() || has_files(&path))
 }

@@ -104,3 +104,32 @@ fn a_long_file_is_read_in_pieces() {
     std::fs::write(&file, &bytes[..end]).unwrap();
     check("SELECT count(*) FROM FILE");
 }
+
+#[test]
+fn rows_of_20_megabytes() {
+    let cluster = Cluster::start(2);
+    let data = cluster.folder.path().join("images");
+    std::fs::create_dir(&data).unwrap();
+    for shard in 0..2 {
+        // Random text does not become shorter in a message.
+        let image = "string_agg(md5(CAST(value AS TEXT) || 'shard'), '')";
+        let query = format!(
+            "COPY (SELECT 'image' || (value % 2) AS name, {image} AS image FROM generate_series(1, 1250000) GROUP BY value % 2) \
+             TO '{}/{shard}.tfrecord'",
+            data.display()
+        );
+        assert_eq!(local(&[&query.replace("'shard'", &format!("'{shard}'"))]).status, Some(0));
+    }
+    let data = data.display();
+    for query in [
+        format!("SELECT name, md5(max(image)), count(*) FROM '{data}/' GROUP BY name"),
+        format!("SELECT * FROM '{data}/'"),
+    ] {
+        for bytes_type in ["binary", "binary_view"] {
+            let args = ["--format", "csv", "--option", &format!("bytes_type={bytes_type}"), &query];
+            let (found, expected) = (cluster.sql(&args).sorted(), local(&args).sorted());
+            assert_eq!((found.status, &found.stderr), (Some(0), &expected.stderr));
+            assert!(found.stdout == expected.stdout, "{bytes_type}: {query}");
+        }
+    }
+}

@@ -29,7 +29,7 @@ use tokio::{runtime::Runtime, sync::Notify};
 use self::{answer::Answers, skip_report::SkipReport};
 use crate::{
     args::{Format, Sql},
-    cluster::{Cluster, run_elsewhere},
+    cluster::{Cluster, ClusterAddress, run_elsewhere},
     error::{self, FOUND, InvalidOption, SUCCESS, Usage},
     interrupt::{self, end, on_interrupt},
     output::{self, Sink, View},
@@ -78,7 +78,10 @@ pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
     let cancellation = Cancellation::default();
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     let engine = match (&args.cluster, cluster) {
-        (Some(address), Cluster::Engine(connect)) => Some(runtime.block_on(connect(address.clone()))?),
+        (Some(scheduler), Cluster::Engine(connect)) => {
+            let address = ClusterAddress { scheduler: scheduler.clone(), tls: args.cluster_tls.clone() };
+            Some(runtime.block_on(connect(address))?)
+        }
         _ => None,
     };
     let context = session(args, engine, Arc::clone(&skip_report), cancellation.clone())?;
