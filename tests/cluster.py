@@ -8,6 +8,7 @@ Each executor has one core unless stated otherwise. The script needs Linux, and 
 """
 
 import asyncio
+import atexit
 import functools
 import os
 import random
@@ -46,10 +47,11 @@ class Cluster:
         line = self.scheduler.stderr.readline()
         assert b"listens on" in line, line
         self.executors = [self.executor(count) for count in cores]
+        atexit.register(self.stop)
         time.sleep(1)
 
     def _start(self, *args: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([self.programs / "tfarrow-cluster", *args], stderr=subprocess.PIPE)
+        return subprocess.Popen([self.programs / "tfarrow-cluster", *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def executor(self, cores: int) -> subprocess.Popen[bytes]:
         port = free_port()
@@ -79,7 +81,7 @@ class Cluster:
         for process in [*self.executors, self.scheduler]:
             process.kill()
             process.wait()
-        shutil.rmtree(self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def finished(process: subprocess.Popen[bytes]) -> bytes:
@@ -247,7 +249,7 @@ def long_rows(programs: Path) -> None:
     data.mkdir()
     for shard in range(2):
         image = f"string_agg(md5(CAST(value AS TEXT) || '{shard}'), '')"
-        values = f"SELECT 'image' || value % 2 AS name, {image} AS image FROM generate_series(1, 1250000) GROUP BY value % 2"
+        values = f"SELECT 'image' || (value % 2) AS name, {image} AS image FROM generate_series(1, 1250000) GROUP BY value % 2"
         local(programs, f"COPY ({values}) TO '{data}/{shard}.tfrecord'")
     size = sum(file.stat().st_size for file in data.iterdir())
     for name, query in [
@@ -318,10 +320,10 @@ def scaling(programs: Path) -> None:
 
 
 def main() -> None:
-    programs, names = Path(sys.argv[1]).resolve(), sys.argv[2:]
+    programs, chosen = Path(sys.argv[1]).resolve(), sys.argv[2:]
     measurements = {run.__name__: run for run in (overhead, shards, names, pieces, long_rows, scaling, kills)}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    for name in names or measurements:
+    for name in chosen or measurements:
         measurements[name](programs)
 
 

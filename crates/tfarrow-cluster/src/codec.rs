@@ -30,7 +30,9 @@ use datafusion_proto::{
     protobuf::{PhysicalPlanNode, PhysicalSortExprNodeCollection},
 };
 use prost::Message;
-use tfarrow_datafusion::wire::{CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire};
+use tfarrow_datafusion::wire::{
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, event_function,
+};
 use tfarrow_dataset::guard;
 
 use crate::{
@@ -265,7 +267,8 @@ impl PhysicalExtensionCodec for PlanCodec {
     }
 
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
-        self.inner.try_decode_udf(name, bytes)
+        // The functions that queries cannot call are in no session.
+        event_function(name).map_or_else(|| self.inner.try_decode_udf(name, bytes), |function| Ok(Arc::new(function)))
     }
 
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {

@@ -10,7 +10,8 @@ use ballista_core::{
     JobId,
     serde::protobuf::{
         CancelJobParams, CleanJobDataParams, ExecuteQueryParams, GetJobMetricsParams, GetJobStatusParams, KeyValuePair,
-        execute_query_params::Query, execute_query_result, job_status::Status as JobState, operator_metric::Metric,
+        execute_query_failure_result::Failure, execute_query_params::Query, execute_query_result,
+        job_status::Status as JobState, operator_metric::Metric,
     },
     version::insert_version_header,
 };
@@ -79,9 +80,8 @@ impl ClusterJob {
             Some(execute_query_result::Result::Success(success)) => {
                 Ok(Self { connection, id: success.job_id.into(), is_open: AtomicBool::new(true) })
             }
-            refused => {
-                Err(exec_datafusion_err!("the scheduler at {} refuses the plan: {refused:?}", connection.address))
-            }
+            Some(execute_query_result::Result::Failure(failure)) => Err(refused(&connection, failure.failure)),
+            None => Err(refused(&connection, None)),
         }
     }
 
@@ -157,6 +157,17 @@ impl ClusterJob {
     fn failed(&self, status: &tonic::Status) -> DataFusionError {
         failed(&self.connection.address, status)
     }
+}
+
+/// The error of a plan that the scheduler refuses.
+fn refused(connection: &Connection, reason: Option<Failure>) -> DataFusionError {
+    let reason = match reason {
+        Some(Failure::SessionNotFound(text) | Failure::PlanParsingFailure(text) | Failure::SqlParsingFailure(text)) => {
+            text
+        }
+        None => "no reason is given".to_owned(),
+    };
+    exec_datafusion_err!("the scheduler at {} refuses the plan: {reason}", connection.address)
 }
 
 /// The request to remove the results of all stages of a job.

@@ -38,6 +38,36 @@ fn one_two_and_four_executors() {
 }
 
 #[test]
+fn options_of_scans() {
+    let cluster = Cluster::start(2);
+    for (options, query) in [
+        (&["layout=list"][..], "SELECT * FROM 'testdata/shards/'"),
+        (&["layout=list", "bytes_type=binary_view"], "SELECT city, label FROM 'testdata/ragged.tfrecord'"),
+        (&["record_type=raw"], "SELECT * FROM 'testdata/scalar.tfrecord'"),
+        (&["record_type=sequence-example"], "SELECT * FROM 'testdata/sequence.tfrecord'"),
+        (&["on_conflict=split"], "SELECT * FROM 'testdata/mixed_kinds/'"),
+        (&["sample_records=1", "on_error=skip"], "SELECT * FROM 'testdata/mixed_kinds/'"),
+        (&["verify_crc=never", "partial_tail=ignore"], "SELECT count(*) FROM 'testdata/corrupt/data_crc.tfrecord'"),
+        (&["verify_crc=on_parse_failure"], "SELECT count(city) FROM 'testdata/corrupt/data_crc.tfrecord'"),
+        (&["metadata_columns=all"], "SELECT city, _record, _offset, octet_length(_raw) FROM 'testdata/shards/'"),
+        (
+            &["metadata_columns=_file"],
+            "SELECT _file, max(price) FROM 'testdata/shards/' WHERE label > 1 GROUP BY _file",
+        ),
+        (&["pushdown_filters=false"], "SELECT city FROM 'testdata/shards/' WHERE price > 100"),
+        (&["preserve_order=false"], "SELECT city, price FROM 'testdata/shards/' WHERE label IN (1, 2)"),
+        (&["message=tensorflow.Event"], "SELECT * FROM 'testdata/events/logs/'"),
+        (&[], "SELECT run, step, tag, value FROM 'testdata/events/logs/'"),
+    ] {
+        let options: Vec<_> = options.iter().flat_map(|option| ["--option", option]).collect();
+        let args = [&["--format", "csv"], &options[..], &[query]].concat();
+        let (found, expected) = (cluster.sql(&args).sorted(), local(&args).sorted());
+        assert!(expected.status != Some(2), "{expected:?}");
+        assert_eq!(found, expected, "{args:?}");
+    }
+}
+
+#[test]
 fn files_of_other_formats_and_written_files() {
     let cluster = Cluster::start(2);
     let folder = cluster.folder.path().display().to_string();

@@ -28,6 +28,13 @@ pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
     .into_iter()
 }
 
+/// Returns the function with this name that plans of events call, and queries cannot.
+pub fn event_function(name: &str) -> Option<ScalarUDF> {
+    let fields = event_value::EVENT_VALUE_COLUMNS.map(event_value::event_value_field);
+    let mut functions = fields.into_iter().chain([event_value::event_value(), event_value::event_time()]);
+    functions.find(|function| function.name() == name)
+}
+
 /// The types of byte strings.
 const BYTES: [DataType; 3] = [DataType::BinaryView, DataType::Binary, DataType::LargeBinary];
 

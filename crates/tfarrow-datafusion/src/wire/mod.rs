@@ -30,13 +30,16 @@ use std::sync::Arc;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::optimizer::{long_rows::CompactBatches, pass_through::PassThroughExec};
-pub use crate::wire::{
-    columns::ColumnsWire,
-    local_files::local_files,
-    reading::{LimitsWire, ReadingWire},
-    scan::{ScanParts, ScanWire},
-    shards::{FileWire, GroupWire, PieceWire},
-    sinks::{StagingSinkWire, TfRecordSinkWire},
+pub use crate::{
+    functions::event_function,
+    wire::{
+        columns::ColumnsWire,
+        local_files::local_files,
+        reading::{LimitsWire, ReadingWire},
+        scan::{ScanParts, ScanWire},
+        shards::{FileWire, GroupWire, PieceWire},
+        sinks::{StagingSinkWire, TfRecordSinkWire},
+    },
 };
 
 /// The operator that bounds the rows, and the memory, of each batch of its input.
