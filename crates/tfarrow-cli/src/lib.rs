@@ -36,7 +36,12 @@ use crate::{
     error::{SUCCESS, USAGE},
 };
 
-pub use crate::cluster::{ClusterAddress, Connect};
+pub use crate::{
+    args::size as parse_size,
+    cluster::{ClusterAddress, Connect},
+    error::message as error_message,
+    stderr::print as print_message,
+};
 
 /// Runs a command line, and returns the exit status. The first of `args` is the name of the program, as of
 /// [`args_os`](std::env::args_os).

@@ -25,8 +25,8 @@ pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints a warning or a summary, in one line after the program's name.
-pub(crate) fn print(message: &str) {
+/// Prints a warning or a summary on standard error, in one line after the program's name, unless the command line has `--quiet`.
+pub fn print(message: &str) {
     if !is_quiet() {
         line(message);
     }

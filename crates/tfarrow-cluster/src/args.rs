@@ -93,8 +93,9 @@ pub(crate) struct Executor {
     /// Read and write local files below this folder only; needed unless --bind is an address of this machine alone
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Bytes of memory for sorts, joins and groups of all tasks together [default: a part of the memory of the machine]
-    #[arg(long, value_name = "BYTES")]
+    /// Memory for sorts, joins and groups of all tasks together, such as 4GB; beyond it they spill to the work folder [default: a part
+    /// of the memory of the machine]
+    #[arg(long, value_name = "SIZE", value_parser = tfarrow_cli::parse_size)]
     memory_limit: Option<u64>,
     #[command(flatten)]
     tls: TlsArgs,

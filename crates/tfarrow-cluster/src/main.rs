@@ -29,7 +29,8 @@ fn main() -> ExitCode {
         return ExitCode::from(tfarrow_cli::run_with_cluster(std::env::args_os(), |cluster| {
             Box::pin(async move {
                 let tls = cluster.tls.as_deref().map(Tls::read).transpose()?;
-                Ok(Arc::new(ClusterEngine::connect(cluster.scheduler, tls).await?) as Arc<dyn Engine>)
+                let engine = ClusterEngine::connect(cluster.scheduler, tls, tfarrow_cli::print_message).await?;
+                Ok(Arc::new(engine) as Arc<dyn Engine>)
             })
         }));
     }
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            message(&error.strip_backtrace());
+            message(&tfarrow_cli::error_message(&error));
             // Wrong usage, as of the program tfarrow.
             ExitCode::from(if matches!(error, DataFusionError::Plan(_)) { 2 } else { 1 })
         }

@@ -25,7 +25,6 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 
-pub use self::schema::SchemaFormat;
 pub(crate) use self::{
     convert::Convert,
     count::Count,
@@ -47,6 +46,7 @@ pub(crate) use self::{
     values::NameList,
     verify::{FaultFormat, Verify},
 };
+pub use self::{schema::SchemaFormat, values::size};
 
 /// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.
 #[derive(Debug, Parser)]

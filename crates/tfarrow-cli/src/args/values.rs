@@ -110,8 +110,11 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
-/// A size in bytes: a number, and a unit of 1000s (kB, MB, GB, TB) or of 1024s (KiB, MiB, GiB, TiB).
-pub(super) fn size(text: &str) -> Result<u64, String> {
+/// Parses a size in bytes: a number, and a unit of 1000s (kB, MB, GB, TB) or of 1024s (KiB, MiB, GiB, TiB).
+///
+/// # Errors
+/// The text is no size.
+pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("expected a size such as 512MB or 1GiB, found {text:?}");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

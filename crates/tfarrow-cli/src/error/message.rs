@@ -12,7 +12,7 @@ use super::{Hinted, InvalidOption};
 use crate::{suggestion::similar, text::escape};
 
 /// The error and its causes as one line. Text that a cause repeats is left out.
-pub(crate) fn message(error: &(dyn Error + 'static)) -> String {
+pub fn message(error: &(dyn Error + 'static)) -> String {
     let mut message = String::new();
     for cause in iter::successors(Some(error), |&error| error.source()) {
         let part = Part::of(cause);

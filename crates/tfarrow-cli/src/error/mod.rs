@@ -14,7 +14,8 @@ use std::{
 use datafusion::error::DataFusionError;
 use tfarrow_dataset::ErrorKind;
 
-pub(crate) use message::{message, missing_function};
+pub use message::message;
+pub(crate) use message::missing_function;
 pub(crate) use remedy::{reading_remedy, remedy, words};
 
 /// The exit status of success.

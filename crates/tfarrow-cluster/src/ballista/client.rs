@@ -34,6 +34,8 @@ pub(crate) struct Connection {
     pub(crate) session: String,
     /// Number of cores of all executors.
     pub(crate) cores: usize,
+    /// Shows a message to the user of this process.
+    pub(crate) on_message: fn(&str),
 }
 
 impl Connection {
@@ -41,7 +43,7 @@ impl Connection {
     ///
     /// # Errors
     /// No scheduler of tfarrow is there.
-    pub(crate) async fn open(address: String, tls: Option<Tls>) -> Result<Self> {
+    pub(crate) async fn open(address: String, tls: Option<Tls>, on_message: fn(&str)) -> Result<Self> {
         let mut scheduler = connected(&address, tls.as_ref()).await?;
         let session = uuid::Uuid::now_v7().to_string();
         let params = CreateUpdateSessionParams { session_id: session.clone(), settings: Vec::new() };
@@ -55,7 +57,7 @@ impl Connection {
             return Err(exec_datafusion_err!("{address} is a scheduler of another program"));
         };
         let cores = usize::try_from(cores).unwrap_or(usize::MAX);
-        Ok(Self { address, tls, scheduler, session, cores })
+        Ok(Self { address, tls, scheduler, session, cores, on_message })
     }
 }
 

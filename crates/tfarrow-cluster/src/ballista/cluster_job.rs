@@ -26,7 +26,7 @@ use tonic::Request;
 
 use crate::ballista::{
     client::{Connection, connected, failed},
-    headers::{FINISHED, NOTICES, TASKS, number},
+    headers::{CORES, FINISHED, NOTICES, TASKS, number},
     job_failure::JobFailure,
     results::Results,
 };
@@ -34,6 +34,8 @@ use crate::ballista::{
 /// Times between two requests for the state of a job: the first, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// Time without executors after which the user is warned.
+const NO_EXECUTORS_TIME: Duration = Duration::from_secs(1);
 /// Time for which the scheduler may not know a job: it takes a moment to accept one, and one that was started again knows none.
 const UNKNOWN_TIME: Duration = Duration::from_secs(5);
 /// Maximum time that a cancelled query waits for the scheduler. The scheduler cancels jobs without a client itself.
@@ -91,6 +93,7 @@ impl ClusterJob {
     /// The scheduler cannot be reached.
     pub(crate) async fn end(&self, progress: &TaskProgress) -> Result<Ended> {
         let (mut wait, mut known) = (FIRST_WAIT, Instant::now());
+        let mut executors = Executors::new();
         loop {
             let params = GetJobStatusParams { job_id: self.id.clone().into() };
             let answer = self.connection.scheduler.clone().get_job_status(params).await;
@@ -98,6 +101,11 @@ impl ClusterJob {
             let headers = answer.metadata();
             if let (Some(finished), Some(all)) = (number(headers, FINISHED), number(headers, TASKS)) {
                 progress.set(finished, all);
+            }
+            if executors.are_missing(number(headers, CORES)) {
+                let address = &self.connection.address;
+                let text = format!("the scheduler at {address} has no executors: the query waits for one");
+                (self.connection.on_message)(&text);
             }
             match answer.into_inner().status.and_then(|status| status.status) {
                 Some(JobState::Successful(job)) => {
@@ -156,6 +164,29 @@ impl ClusterJob {
 
     fn failed(&self, status: &tonic::Status) -> DataFusionError {
         failed(&self.connection.address, status)
+    }
+}
+
+/// The executors of a cluster, for a warning.
+struct Executors {
+    /// The last time at which there was one.
+    seen: Instant,
+    is_reported: bool,
+}
+
+impl Executors {
+    fn new() -> Self {
+        Self { seen: Instant::now(), is_reported: false }
+    }
+
+    /// Returns `true` once, if there have been no executors for some time. `cores` is the number of cores of all executors.
+    fn are_missing(&mut self, cores: Option<u32>) -> bool {
+        if cores != Some(0) {
+            self.seen = Instant::now();
+        }
+        let are_missing = !self.is_reported && self.seen.elapsed() >= NO_EXECUTORS_TIME;
+        self.is_reported |= are_missing;
+        are_missing
     }
 }
 

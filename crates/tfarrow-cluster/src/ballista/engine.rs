@@ -44,12 +44,12 @@ pub struct ClusterEngine {
 }
 
 impl ClusterEngine {
-    /// Connects to the scheduler at `address`, `HOST:PORT`.
+    /// Connects to the scheduler at `address`, `HOST:PORT`. `on_message` is called with warnings for the user.
     ///
     /// # Errors
     /// No scheduler of tfarrow is there.
-    pub async fn connect(address: String, tls: Option<Tls>) -> Result<Self> {
-        Ok(Self { connection: Connection::open(address, tls).await? })
+    pub async fn connect(address: String, tls: Option<Tls>, on_message: fn(&str)) -> Result<Self> {
+        Ok(Self { connection: Connection::open(address, tls, on_message).await? })
     }
 
     /// Runs a plan until it is complete, and returns its rows. As long as it has returned no row, it runs again if executors are

@@ -139,6 +139,8 @@ impl SchedulerGrpc for SchedulerService {
             let state = JobStatus { job_id, status: Some(JobState::Failed(failed)), ..JobStatus::default() };
             return Ok(Response::new(GetJobStatusResult { status: Some(state), ..GetJobStatusResult::default() }));
         }
+        let cores = self.cores().await?;
+        set_number(answer.metadata_mut(), CORES, cores);
         if let Some(graph) = self.graph(&job_id) {
             let (finished, all) = scan_tasks(graph.read().await.as_ref());
             set_number(answer.metadata_mut(), FINISHED, finished);

@@ -1,7 +1,7 @@
 //! Errors, warnings and exit statuses of a cluster are those of one process.
 
 use crate::{
-    processes::{Cluster, Run, local, program, root},
+    processes::{Cluster, Process, Run, local, program, root},
     web::serve,
 };
 
@@ -63,6 +63,20 @@ fn a_store_that_fails_twice() {
     let run = cluster.sql(&["--format", "csv", &query.replace("{}", &serve(content))]);
     let expected = query.replace("{}", "testdata/shards/train-00000-of-00004.tfrecord");
     assert_eq!(run, local(&["--format", "csv", &expected]));
+}
+
+#[test]
+fn a_cluster_without_executors_is_a_warning() {
+    let mut cluster = Cluster::start(0);
+    let client = cluster.client(&["SELECT count(*) FROM 'testdata/shards/'"]);
+    let client = Process::start(client);
+    let warning = client.wait_for("has no executors: the query waits for one");
+    assert_eq!(
+        warning,
+        format!("tfarrow: the scheduler at {} has no executors: the query waits for one", cluster.address)
+    );
+    cluster.add_executor(&[]);
+    assert!(client.ended().success());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{
     io::{BufRead, BufReader},
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
     time::{Duration, Instant},
@@ -45,7 +45,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (send, lines) = channel();
@@ -65,6 +65,11 @@ impl Process {
             seen.push(line);
         }
         panic!("no line with {text:?} in {seen:#?}");
+    }
+
+    /// Waits for its end.
+    pub(crate) fn ended(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 
     pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
