@@ -37,7 +37,7 @@ use crate::{
 };
 
 pub use crate::{
-    args::size as parse_size,
+    args::{host_and_port as parse_host_and_port, size as parse_size},
     cluster::{ClusterAddress, Connect},
     error::message as error_message,
     stderr::print as print_message,

@@ -73,7 +73,7 @@ impl TlsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct Executor {
     /// The scheduler
-    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = tfarrow_cli::parse_host_and_port)]
     scheduler: (String, u16),
     /// Number of tasks that run at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -132,15 +132,6 @@ impl TryFrom<Executor> for ExecutorOptions {
             memory_limit: args.memory_limit,
             tls: args.tls.read()?,
         })
-    }
-}
-
-/// Parses `HOST:PORT`.
-fn host_and_port(text: &str) -> Result<(String, u16), String> {
-    let port = |port: &str| port.parse().ok().filter(|port| *port != 0);
-    match text.rsplit_once(':').map(|(host, number)| (host, port(number))) {
-        Some((host, Some(port))) if !host.is_empty() => Ok((host.to_owned(), port)),
-        _ => Err("expected HOST:PORT".to_owned()),
     }
 }
 

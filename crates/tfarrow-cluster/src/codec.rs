@@ -22,6 +22,7 @@ use datafusion::{
         execution_plan::replace_children_if_necessary,
         limit::GlobalLimitExec,
         proto::{ExecutionPlanDecodeCtx, ExecutionPlanEncodeCtx},
+        recursive_query::RecursiveQueryExec,
         scalar_subquery::ScalarSubqueryExec,
     },
 };
@@ -179,7 +180,7 @@ impl PlanCodec {
     }
 }
 
-/// Refuses an operator whose own message would change the rows of the query.
+/// Refuses an operator that has no message, or whose own message would change the rows of the query.
 fn check(node: &dyn ExecutionPlan) -> Result<()> {
     // Messages of DataFusion have 32 bits for these numbers, and cut longer ones.
     let skipped = node.downcast_ref::<GlobalLimitExec>().map(GlobalLimitExec::skip);
@@ -188,6 +189,12 @@ fn check(node: &dyn ExecutionPlan) -> Result<()> {
             "a LIMIT or OFFSET of {rows} rows cannot be sent to other machines; {} is the maximum",
             u32::MAX
         );
+    }
+    if node.downcast_ref::<DataSinkExec>().is_some_and(|exec| !has_message(exec.sink())) {
+        return plan_err!("other machines write Parquet, CSV, JSON and TFRecord files only");
+    }
+    if node.is::<RecursiveQueryExec>() {
+        return plan_err!("a recursive query cannot be sent to other machines");
     }
     if node.is::<ScalarSubqueryExec>() {
         return plan_err!(

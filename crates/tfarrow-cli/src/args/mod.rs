@@ -46,7 +46,10 @@ pub(crate) use self::{
     values::NameList,
     verify::{FaultFormat, Verify},
 };
-pub use self::{schema::SchemaFormat, values::size};
+pub use self::{
+    schema::SchemaFormat,
+    values::{host_and_port, size},
+};
 
 /// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.
 #[derive(Debug, Parser)]

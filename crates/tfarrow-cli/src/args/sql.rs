@@ -12,7 +12,7 @@ use tfarrow_dataset::{Sample, file_names::TFRECORD_EXTENSIONS};
 use super::{
     headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
     reading::{DamageArgs, Reading},
-    values::{named, option, size},
+    values::{named, option, scheduler, size},
 };
 
 /// Arguments of `sql`.
@@ -73,7 +73,7 @@ pub(crate) struct Sql {
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = RESOURCES)]
     pub(crate) memory_limit: Option<u64>,
     /// Run the queries on the cluster of this scheduler, whose machines must have access to the files: see docs/cluster.md
-    #[arg(long, value_name = "HOST:PORT", help_heading = RESOURCES)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = scheduler, help_heading = RESOURCES)]
     pub(crate) cluster: Option<String>,
     /// Connect to the cluster with TLS, with the certificates of a folder: tls.crt, tls.key and ca.crt
     #[arg(long, value_name = "DIR", requires = "cluster", help_heading = RESOURCES)]

@@ -135,6 +135,23 @@ pub fn size(text: &str) -> Result<u64, String> {
     if bytes >= 1.0 { Ok(bytes as u64) } else { Err(wrong()) }
 }
 
+/// Parses `HOST:PORT`.
+///
+/// # Errors
+/// The text has no host, or no port.
+pub fn host_and_port(text: &str) -> Result<(String, u16), String> {
+    let port = |port: &str| port.parse().ok().filter(|port| *port != 0);
+    match text.rsplit_once(':').map(|(host, number)| (host, port(number))) {
+        Some((host, Some(port))) if !host.is_empty() => Ok((host.to_owned(), port)),
+        _ => Err("expected HOST:PORT".to_owned()),
+    }
+}
+
+/// Checks the address of a scheduler.
+pub(super) fn scheduler(text: &str) -> Result<String, String> {
+    host_and_port(text).map(|_| text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +165,15 @@ mod tests {
         check("a b,image/{x,y},c", &["a b", "image/{x,y}", "c"]);
         check("}a,b", &["}a", "b"]);
         assert!(names("").is_err() && names("a,").is_err() && names(",a").is_err());
+    }
+
+    #[test]
+    fn addresses_have_a_port() {
+        assert_eq!(host_and_port("a.b:50"), Ok(("a.b".to_owned(), 50)));
+        assert_eq!(host_and_port("[::1]:50"), Ok(("[::1]".to_owned(), 50)));
+        for wrong in ["", "a", ":50", "a:", "a:0", "a:70000", "a:b"] {
+            assert!(host_and_port(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -80,6 +80,22 @@ fn a_cluster_without_executors_is_a_warning() {
 }
 
 #[test]
+fn plans_for_one_machine() {
+    let cluster = Cluster::start(0);
+    let file = cluster.folder.path().join("a.arrow").display().to_string();
+    let copy = format!("COPY (SELECT city FROM 'testdata/shards/') TO '{file}'");
+    let recursive = "WITH RECURSIVE t AS (SELECT min(label) AS n FROM 'testdata/shards/' UNION ALL SELECT n + 1 FROM t WHERE n < 9) \
+                     SELECT count(*) FROM t";
+    for (query, expected) in [
+        (copy.as_str(), "tfarrow: other machines write Parquet, CSV, JSON and TFRecord files only\n"),
+        (recursive, "tfarrow: a recursive query cannot be sent to other machines\n"),
+    ] {
+        let run = cluster.sql(&[query]);
+        assert_eq!((run.status, run.stderr.as_str()), (Some(1), expected), "{query}");
+    }
+}
+
+#[test]
 fn no_scheduler() {
     let run = Run::of(program(&["sql", "--cluster", "127.0.0.1:1", "SELECT 1"]).output().unwrap());
     assert_eq!(run.status, Some(1));

@@ -42,6 +42,14 @@ fn written_files(sink: &dyn DataSink) -> Vec<PathBuf> {
     paths.iter().filter_map(|url| local_path(&url.object_store(), url.prefix())).collect()
 }
 
+/// Returns whether there is a message for a sink: files of TFRecord, Parquet, CSV and JSON lines.
+pub fn has_message(sink: &dyn DataSink) -> bool {
+    match sink.downcast_ref::<StagingSink>() {
+        Some(staging) => has_message(staging.parts().0.sink()),
+        None => sink_config(sink).is_some(),
+    }
+}
+
 fn sink_config(sink: &dyn DataSink) -> Option<&FileSinkConfig> {
     let tfrecord = sink.downcast_ref::<TfRecordSink>().map(|sink| sink.parts().0);
     let parquet = || sink.downcast_ref::<ParquetSink>().map(FileSink::config);
