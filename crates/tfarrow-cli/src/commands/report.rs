@@ -60,7 +60,7 @@ pub(super) fn check(path: &Path, json: bool) -> Result<()> {
     match path == Path::new("-") {
         true if json => Err(Usage("--json needs standard output, which takes the page".to_owned()).into()),
         true => Ok(()),
-        false => Ok(output::refuse_other_file(path, page::START.as_bytes(), "a report page")?),
+        false => output::refuse_other_file(path, page::START.as_bytes(), "a report page"),
     }
 }
 

@@ -123,6 +123,16 @@ impl ExistingObject {
     pub fn open(&self) -> Box<dyn Read + Send> {
         self.object.open()
     }
+
+    /// Reads the first `count` bytes, or all of a smaller object, with one request.
+    ///
+    /// # Errors
+    /// The request failed, or the object was replaced.
+    pub fn first_bytes(&self, count: u64) -> io::Result<Vec<u8>> {
+        let object = self.object.clone();
+        let bytes = wait(async move { object.first_bytes(count).await })??;
+        Ok(bytes.to_vec())
+    }
 }
 
 /// Finds the object of each of `outputs`, with one request each; `None` for those that do not exist, and for files.
