@@ -283,6 +283,7 @@ fn command_lines_that_name_no_part_are_refused() {
         ),
         (&["report", "testdata/events/", "--part", "0/2"], "TensorBoard's event files"),
         (&["schema", "testdata/events/", "--part", "0/2"], "leave --part out"),
+        (&["schema", "testdata/shards/", "--message", "tensorflow.Event", "--part", "0/2"], "leave --part out"),
     ] {
         let error = tfarrow(args).ends(2);
         assert!(error.contains(message), "{args:?}: {error}");
