@@ -266,6 +266,21 @@ fn parts_that_are_missing_or_do_not_fit_are_named() {
 }
 
 #[test]
+fn parts_of_a_schema_have_the_formats_of_their_content() {
+    let parts = read_parts(&["schema", "testdata/shards/", "--format", "pbtxt"], 2);
+    let path = parts.path().to_str().unwrap();
+    for format in [&["--json"][..], &["--format", "arrow"]] {
+        let error = tfarrow(&[&["merge", path], format].concat()).ends(2);
+        assert!(error.contains("these are parts of `schema --format pbtxt`, which have no other format"), "{error}");
+    }
+    let whole = tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints();
+    assert_eq!(tfarrow(&["merge", path, "--format", "pbtxt"]).prints(), whole);
+    let parts = read_parts(&["schema", "testdata/shards/"], 2);
+    let error = tfarrow(&["merge", parts.path().to_str().unwrap(), "--format", "pbtxt"]).ends(2);
+    assert!(error.ends_with("read all parts again with `schema --format pbtxt`\n"), "{error}");
+}
+
+#[test]
 fn command_lines_that_name_no_part_are_refused() {
     for (args, message) in [
         (&["stats", "testdata/shards/", "--part", "4/4"][..], "parts are numbered from 0: the last of 4 is 3/4"),
