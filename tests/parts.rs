@@ -280,6 +280,26 @@ fn parts_of_a_schema_have_the_formats_of_their_content() {
     assert!(error.ends_with("read all parts again with `schema --format pbtxt`\n"), "{error}");
 }
 
+/// The size of a pipe is known only after its copy, so that processes would not agree about the division.
+#[test]
+#[cfg(unix)]
+fn pipes_have_no_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    let schema = folder.path().join("schema.pbtxt");
+    fs::write(&schema, tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints()).unwrap();
+    let baseline = ["validate", "testdata/shards/", "--schema", schema.to_str().unwrap(), "--baseline", pipe];
+    let sources = ["testdata/scalar.tfrecord", pipe, "--part", "0/2"];
+    for args in [&["stats"][..], &["schema"], &["count"], &["verify"]] {
+        let error = tfarrow(&[args, &sources].concat()).ends(2);
+        assert!(error.starts_with(&format!("tfarrow: {pipe} has no parts, because only one")), "{error}");
+    }
+    let error = tfarrow(&[&baseline[..], &["--part", "0/2"]].concat()).ends(2);
+    assert!(error.contains("pipe has no parts"), "{error}");
+}
+
 #[test]
 fn command_lines_that_name_no_part_are_refused() {
     for (args, message) in [
@@ -290,8 +310,11 @@ fn command_lines_that_name_no_part_are_refused() {
         ),
         (&["stats", "testdata/shards/", "--part", "0/2", "--sample", "10"], "cannot be used with"),
         (&["stats", "testdata/shards/", "--partial", "x"], "--part <K/N>"),
-        (&["stats", "-", "--part", "0/2", "--partial", "/nowhere"], "standard input has no parts"),
-        (&["count", "-", "--part", "0/2"], "standard input has no parts"),
+        (
+            &["stats", "-", "--part", "0/2", "--partial", "/nowhere"],
+            "standard input has no parts, because only one process can read it",
+        ),
+        (&["count", "-", "--part", "0/2"], "standard input has no parts, because only one process can read it"),
         (
             &["validate", "testdata/shards/", "--baseline", "testdata/", "--part", "0/2"],
             "--baseline with --part needs --schema",

@@ -33,21 +33,28 @@ pub(super) fn value_name(value: &impl ValueEnum) -> String {
 /// The shards of a part; all shards without one.
 ///
 /// # Errors
-/// Standard input, which has no parts.
+/// As [`check_sources`].
 pub(super) fn share(shards: Vec<Shard>, part: Option<Part>) -> Result<Vec<Shard>, Usage> {
     let Some(part) = part else { return Ok(shards) };
     check_sources(&shards)?;
     Ok(shards.get(part.range(&shards)).unwrap_or_default().to_vec())
 }
 
-fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
-    match shards.iter().any(Shard::is_stdin) {
-        true => Err(Usage("standard input has no parts: each process reads the sources by their names".to_owned())),
-        false => Ok(()),
-    }
+/// Checks that each of several processes can read the shards of a data set.
+///
+/// # Errors
+/// Standard input or a pipe, which can be read only once, and whose size is not known.
+pub(crate) fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
+    let Some(stream) = shards.iter().find(|shard| shard.is_stream()) else { return Ok(()) };
+    let name = if stream.is_stdin() { "standard input".into() } else { stream.path.display().to_string() };
+    let why = "has no parts, because only one process can read it: copy it to a file, and name that file";
+    Err(Usage(format!("{name} {why}")))
 }
 
 /// The shards of a data set of which a part is read, and the notes about other files. Those of the part can be read repeatedly.
+///
+/// # Errors
+/// As [`check_sources`], and I/O errors.
 pub(super) fn shards(sources: &[String], part: Part) -> Result<(Vec<Shard>, Vec<String>)> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);

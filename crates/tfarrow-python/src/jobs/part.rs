@@ -7,7 +7,7 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 use tfarrow_cli::render::{
-    InferredSchema, PartSettings, StatisticsReport, part_error, record_warnings, schema_warnings,
+    InferredSchema, PartSettings, StatisticsReport, check_part_sources, part_error, record_warnings, schema_warnings,
 };
 use tfarrow_dataset::{FormatFilter, InferOptions, Part, Sample};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
@@ -47,6 +47,7 @@ pub(crate) fn read_part<'py>(
     };
     let work = || -> anyhow::Result<_> {
         let mut found = Found::of(&sources, FormatFilter::Any, |_| Ok(()))?;
+        check_part_sources(&found.shards)?;
         part.spool_for_scan(&mut found.shards)?;
         pass.expect(
             found.shards.get(part.range(&found.shards)).unwrap_or_default().iter().map(|shard| shard.size).sum(),
