@@ -214,6 +214,25 @@ fn parts_can_be_read_again_and_twice_at_once() {
     assert_eq!(tfarrow(&["merge", folder.path().to_str().unwrap()]).prints(), whole);
 }
 
+/// Jobs find the results of the jobs before them, and skip them as files of no known format.
+#[test]
+fn results_in_the_folder_of_the_sources_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    for shard in ["a.tfrecord", "b.tfrecord", "c.tfrecord"] {
+        fs::copy(support::path("testdata/scalar.tfrecord"), folder.path().join(shard)).unwrap();
+    }
+    let source = folder.path().to_str().unwrap();
+    for index in 0..3 {
+        let part = read_part(&["stats", source, "--json"], index, 3, folder.path());
+        assert!(part.status.success(), "{}", text(&part.stderr));
+    }
+    let results = folder.path().join("new");
+    let merged = output(command(&["merge", results.to_str().unwrap()]));
+    let notes = text(&merged.stderr);
+    assert!(merged.status.success() && notes.contains("new/000") && notes.lines().count() == 2, "{notes}");
+    assert_eq!(text(&merged.stdout), tfarrow(&["stats", source, "--json"]).stdout);
+}
+
 #[test]
 fn the_result_of_a_part_replaces_no_other_file() {
     let folder = tempfile::tempdir().unwrap();

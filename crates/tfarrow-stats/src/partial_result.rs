@@ -42,7 +42,10 @@
 //! # Ok(()) }
 //! ```
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
@@ -63,7 +66,7 @@ use crate::{
 };
 
 /// The number of the format that follows. It changes with the state of any statistic.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The purpose for which a part is read.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +106,7 @@ pub struct PartialResult {
     shards: Vec<(u32, ShardState)>,
     options: PartOptions,
     settings: BTreeMap<String, String>,
+    notes: Vec<String>,
     content: PartContent,
     /// The hash of the serialized result, if it was restored from bytes.
     #[serde(skip)]
@@ -176,6 +180,8 @@ pub struct MergedResult {
     pub shards: Vec<Shard>,
     /// The settings that the parts were made with.
     pub settings: BTreeMap<String, String>,
+    /// The notes of all parts, each of them once.
+    pub notes: Vec<String>,
     /// The result.
     pub content: MergedContent,
 }
@@ -235,7 +241,13 @@ impl PartialResult {
         let InferOptions { record_type, read: ReadOptions { on_error, limits, .. }, .. } = *options;
         let options = PartOptions { record_type, on_error, limits };
         let (data_set, shards) = (DataSet::of(shards), states(shards, part));
-        Ok(Self { part, data_set, shards, options, settings, content, hash: None })
+        Ok(Self { part, data_set, shards, options, settings, notes: Vec::new(), content, hash: None })
+    }
+
+    /// Returns the result with notes of the caller. They may differ between the parts of a data set, such as those about files of
+    /// its folder that a part has not read.
+    pub fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, hash: None, ..self }
     }
 
     /// Returns the part.
@@ -324,6 +336,8 @@ pub struct PartMerger {
     common: Option<CommonOfParts>,
     /// The hash of the result of each part.
     hashes: BTreeMap<usize, u64>,
+    /// The notes of each part.
+    notes: BTreeMap<usize, Vec<String>>,
     shards: Vec<(u32, ShardState)>,
     content: Option<ContentMerger>,
 }
@@ -376,6 +390,7 @@ impl PartMerger {
         }
         let options = common.options.infer();
         self.common.get_or_insert(common);
+        self.notes.insert(part.part.index(), part.notes);
         self.shards.extend(part.shards);
         match &mut self.content {
             Some(content) => content.add(part.content),
@@ -388,7 +403,7 @@ impl PartMerger {
     /// # Errors
     /// [`PartError::Missing`] if parts are missing; the errors of [`SlicedStatistics`].
     pub fn finish(self) -> Result<MergedResult, PartError> {
-        let Self { common: Some(common), hashes, shards, content: Some(content) } = self else {
+        let Self { common: Some(common), hashes, notes, shards, content: Some(content) } = self else {
             return Err(PartError::Empty);
         };
         let CommonOfParts { count, data_set, options, settings } = common;
@@ -398,8 +413,14 @@ impl PartMerger {
         }
         let shards = data_set.restore(shards)?;
         let content = content.finish(shown_names(&shards), &options.infer())?;
-        Ok(MergedResult { shards, settings, content })
+        Ok(MergedResult { shards, settings, notes: distinct(notes), content })
     }
+}
+
+/// Returns the notes of all parts in their order, each of them once.
+fn distinct(notes: BTreeMap<usize, Vec<String>>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    notes.into_values().flatten().filter(|note| known.insert(note.clone())).collect()
 }
 
 /// The name of the setting of a caller that tells its commands apart.

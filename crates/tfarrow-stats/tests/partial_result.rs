@@ -268,6 +268,15 @@ fn parts_that_do_not_belong_together_are_refused() {
 }
 
 #[test]
+fn notes_may_differ_between_parts() {
+    let set = set([examples(0..3), examples(3..6)], OnError::Fail);
+    let notes = [vec!["a".to_owned(), "b".to_owned()], vec!["b".to_owned(), "c".to_owned()]];
+    let parts = parts(&set, 2, &[]).into_iter().zip(notes).rev();
+    let parts = parts.map(|(part, notes)| PartialResult::from_bytes(&part.with_notes(notes).to_bytes()).unwrap());
+    assert_eq!(merge(parts.collect()).unwrap().notes, ["a", "b", "c"]);
+}
+
+#[test]
 #[cfg_attr(
     debug_assertions,
     ignore = "sums of counts that are no counts wrap in release builds, and panic in debug builds"

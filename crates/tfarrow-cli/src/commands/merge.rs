@@ -34,10 +34,10 @@ const NO_COLUMNS: &str = "these are parts of `schema --format pbtxt`, which have
 
 /// Merges the parts, and prints the result.
 pub(crate) fn run(args: &Merge) -> Result<u8> {
-    let MergedResult { shards, settings, content } = read(&args.parts)?;
+    let MergedResult { shards, settings, notes, content } = read(&args.parts)?;
     let settings = PartSettings::parse(&settings)?;
     args.check(&settings.command)?;
-    settings.notes.iter().for_each(|note| stderr::print(&escape(note)));
+    notes.iter().for_each(|note| stderr::print(&escape(note)));
     match content {
         MergedContent::Columns(inferred, probable) => {
             let layout = required(settings.layout, LAYOUT)?;

@@ -8,7 +8,6 @@ use tfarrow_stats::COMMAND;
 
 /// The names of the settings besides that of the command.
 const SOURCES: &str = "sources";
-const NOTES: &str = "notes";
 pub(super) const FORMAT: &str = "format";
 pub(super) const LAYOUT: &str = "layout";
 const RECORD_TYPE: &str = "record-type";
@@ -21,8 +20,6 @@ pub struct PartSettings {
     pub command: String,
     /// The sources.
     pub sources: Vec<String>,
-    /// The notes about files that were skipped, and about missing shards.
-    pub notes: Vec<String>,
     /// The output format, of a command that has several.
     pub format: Option<String>,
     /// The layout of columns, of `schema`.
@@ -39,11 +36,10 @@ impl PartSettings {
     /// # Errors
     /// A failure of the JSON writer, of which no case is known.
     pub fn to_map(&self) -> Result<BTreeMap<String, String>> {
-        let Self { command, sources, notes, format, layout, record_type, title } = self;
+        let Self { command, sources, format, layout, record_type, title } = self;
         let settings = [
             (COMMAND, Some(command.clone())),
             (SOURCES, Some(serde_json::to_string(sources)?)),
-            (NOTES, Some(serde_json::to_string(notes)?)),
             (FORMAT, format.clone()),
             (LAYOUT, layout.map(|layout| layout.name().to_owned())),
             (RECORD_TYPE, record_type.map(|record_type| record_type.name().to_owned())),
@@ -61,7 +57,6 @@ impl PartSettings {
         Ok(Self {
             command: text(COMMAND)?.clone(),
             sources: serde_json::from_str(text(SOURCES)?)?,
-            notes: serde_json::from_str(text(NOTES)?)?,
             format: settings.get(FORMAT).cloned(),
             layout: settings.get(LAYOUT).map(|name| name.parse()).transpose()?,
             record_type: settings.get(RECORD_TYPE).map(|name| name.parse()).transpose()?,
@@ -85,13 +80,12 @@ mod tests {
         let all = PartSettings {
             command: "schema".to_owned(),
             sources: vec!["a \"b\"".to_owned(), "c\n".to_owned()],
-            notes: vec!["1 file was skipped".to_owned()],
             format: Some("json".to_owned()),
             layout: Some(Layout::List),
             record_type: Some(RecordType::SequenceExample),
             title: Some("Trees".to_owned()),
         };
-        for (settings, count) in [(least, 3), (all, 7)] {
+        for (settings, count) in [(least, 2), (all, 6)] {
             let map = settings.to_map().unwrap();
             assert_eq!(map.len(), count);
             assert_eq!(PartSettings::parse(&map).unwrap(), settings);

@@ -55,7 +55,6 @@ pub(crate) fn read_part<'py>(
         let settings = PartSettings {
             command: command.to_owned(),
             sources: sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
-            notes: found.notes(),
             format: Some("table".to_owned()),
             layout: is_schema.then_some(layout),
             record_type: record_type.filter(|_| is_schema),
@@ -68,7 +67,8 @@ pub(crate) fn read_part<'py>(
             None => PartWork::Statistics,
         };
         let result = PartialResult::read(&found.shards, work, settings.to_map()?, &infer, &|bytes, _| pass.add(bytes))
-            .map_err(part_error)?;
+            .map_err(part_error)?
+            .with_notes(found.notes());
         Ok((found, result.to_bytes()))
     };
     let (found, bytes) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
@@ -89,7 +89,7 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts
         }
         merger.finish().map_err(part_error)
     };
-    let MergedResult { shards, settings, content } = py.detach(merge).map_err(|error| failed(py, error))?;
+    let MergedResult { shards, settings, notes: _, content } = py.detach(merge).map_err(|error| failed(py, error))?;
     let settings = PartSettings::parse(&settings).map_err(|error| failed(py, error))?;
     match content {
         MergedContent::Columns(inferred, probable) => {

@@ -61,25 +61,24 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
 /// Reads a part of the sources.
 fn read_part(args: &SchemaArgs, part: Part) -> Result<u8> {
     let (format, record_type) = (args.format.get(), args.reading.record_type);
-    let (shards, notes) = partial::shards(&args.sources, part)?;
+    let source = partial::source(&args.sources, part)?;
     let mut options = inspect::options(&args.looking);
-    if detected_message(&shards, record_type, &options.read.limits)?.is_some() {
+    if detected_message(&source.shards, record_type, &options.read.limits)?.is_some() {
         return Err(messages_have_no_parts().into());
     }
     let settings = PartSettings {
         command: NAME.to_owned(),
         sources: args.sources.clone(),
-        notes,
         format: Some(value_name(&format)),
         layout: Some(args.reading.layout),
         record_type,
         ..PartSettings::default()
     };
     if format == SchemaFormat::Pbtxt {
-        return partial::write(&args.part, part, &shards, PartWork::Statistics, &settings, &options);
+        return partial::write(&args.part, part, &source, PartWork::Statistics, &settings, &options);
     }
     options.record_type = record_type;
-    partial::write(&args.part, part, &shards, PartWork::Columns, &settings, &options)
+    partial::write(&args.part, part, &source, PartWork::Columns, &settings, &options)
 }
 
 fn messages_have_no_parts() -> Usage {
