@@ -356,8 +356,20 @@ fn each_part_has_its_exit_status_and_its_quarantine() {
     // The quarantine of another part.
     let last = tree(&lost).into_keys().next_back().unwrap();
     let other = lost.join(&last);
-    let stderr = tfarrow(&of_part(&[&args(text(&dest))[..], &[text(&other)]].concat(), "0/3")).ends(1);
-    assert!(last != "0.tfrecord" && stderr.contains("already exists, and differs"), "{stderr}");
+    let content = fs::read(&other).unwrap();
+    assert_ne!(last, "0.tfrecord");
+    // Part 1 has nothing to quarantine.
+    for (part, more) in [("0/3", &[][..]), ("0/3", &["--overwrite"]), ("1/3", &["--overwrite"])] {
+        let args = [&args(text(&dest))[..], &[text(&other)], more].concat();
+        let stderr = tfarrow(&of_part(&args, part)).ends(2);
+        assert!(stderr.contains("which is a shard of another part: name one quarantine for each part"), "{stderr}");
+        assert!(fs::read(&other).unwrap() == content);
+    }
+    // The own quarantine is replaced.
+    let own = lost.join("0.tfrecord");
+    let own = [&args(text(&dest))[..], &[text(&own), "--overwrite"]].concat();
+    tfarrow(&of_part(&own, "0/3")).ends(3);
+    assert_eq!(tree(&lost).len(), 2);
 }
 
 #[test]
