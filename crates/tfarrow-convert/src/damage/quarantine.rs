@@ -176,7 +176,13 @@ impl Quarantine {
                         OutputFile::create_at(path, &part, replace)
                     }
                 };
-                output_file(path, create, replace)?
+                match output_file(path, create, replace) {
+                    // Another attempt has named its file since it was found to be missing.
+                    Err(Error::Exists { .. }) if is_attempt && earlier == Earlier::Compared => {
+                        QuarantineOutput::Existing(records_of(path)?)
+                    }
+                    output => output?,
+                }
             }
         };
         let (contents, last_lost) = (RecordSet::default(), HashMap::new());
