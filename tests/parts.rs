@@ -260,19 +260,24 @@ fn parts_that_are_missing_or_do_not_fit_are_named() {
     fs::remove_file(folder.path().join("new/003")).unwrap();
     assert_eq!(tfarrow(&["merge", path]).fails(), "2 of 5 parts are missing: 1/5, 3/5");
     for (args, what) in [
-        (&["stats", "testdata/shards/", "--format", "json"][..], "options"),
-        (&["stats", "testdata/shards/", "--on-error", "skip"], "options"),
+        (&["stats", "testdata/shards/", "--format", "json"][..], "options: format is table and json"),
+        (&["stats", "testdata/shards/", "--on-error", "skip"], "options: on-error is fail and skip"),
+        (&["stats", "testdata/shards/", "--limit", "values=7000"], "options: limit values is 268435456 and 7000"),
         (&["stats", "testdata/shards/train-00000-of-00004.tfrecord"], "data sets, or of one that has changed"),
-        (&["schema", "testdata/shards/"], "commands"),
-        (&["stats", "testdata/shards/", "--by", "label"], "commands"),
+        (&["schema", "testdata/shards/"], "commands: stats and schema"),
+        (&["stats", "testdata/shards/", "--by", "label"], "features to slice by: none and label"),
     ] {
         read_part(args, 1, 5, folder.path());
         let error = tfarrow(&["merge", path]).fails();
-        assert!(error.ends_with(&format!("001: these are partial results of different {what}")), "{error}");
+        let next = "; read all parts with the same command line";
+        assert!(error.ends_with(&format!("001: these are partial results of different {what}{next}")), "{error}");
     }
     read_part(&["stats", "testdata/shards/"], 1, 4, folder.path());
     let error = tfarrow(&["merge", path]).fails();
-    assert!(error.ends_with("001: these are partial results of different numbers of parts"), "{error}");
+    assert!(
+        error.contains("001: these are partial results of different numbers of parts: 5 and 4; read all"),
+        "{error}"
+    );
     let error = tfarrow(&["merge", "testdata/scalar.tfrecord"]).fails();
     assert_eq!(error, "testdata/scalar.tfrecord: not a partial result: it does not begin as one");
     let folder = read_parts(&["stats", "testdata/shards/"], 1);

@@ -599,7 +599,7 @@ def test_errors_of_parts():
         tfarrow.merge([parts[0], parts[2]])
     with pytest.raises(errors.TfarrowError, match="different commands"):
         tfarrow.merge([parts[0], *read_parts("stats", "testdata/shards", 3)])
-    with pytest.raises(errors.TfarrowError, match="not a partial result: it is truncated or corrupt"):
+    with pytest.raises(errors.TfarrowError, match="item 0 of the parts: not a partial result: it is truncated or corrupt"):
         tfarrow.merge([parts[0][:-1]])
     with pytest.raises(errors.UsageError, match="part: expected"):
         tfarrow.read_part("stats", "testdata/shards", (3, 3))

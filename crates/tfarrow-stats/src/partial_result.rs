@@ -49,7 +49,7 @@ use std::{
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
-use tfarrow_codec::{Limits, OnError, RecordType};
+use tfarrow_codec::{Limit, Limits, OnError, RecordType};
 use tfarrow_columnar::infer_with;
 use tfarrow_dataset::{
     Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Part, ProbablePayload, ReadOptions,
@@ -358,14 +358,33 @@ impl CommonOfParts {
     }
 
     /// Returns in what the parts of another data set differ, so that they cannot be merged with these.
-    fn difference(&self, other: &Self) -> Option<&'static str> {
-        let differences = [
-            (self.settings.get(COMMAND) != other.settings.get(COMMAND), "commands"),
-            (self.count != other.count, "numbers of parts"),
-            (self.data_set != other.data_set, "data sets, or of one that has changed"),
-            (self.options != other.options || self.settings != other.settings, "options"),
-        ];
-        differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    fn difference(&self, other: &Self) -> Option<String> {
+        let (own, others) = (self.named(), other.named());
+        let value =
+            |of: &BTreeMap<String, String>, name: &str| of.get(name).map_or_else(|| "none".to_owned(), Clone::clone);
+        let values = |name: &str| format!("{} and {}", value(&own, name), value(&others, name));
+        if own.get(COMMAND) != others.get(COMMAND) {
+            return Some(format!("commands: {}", values(COMMAND)));
+        }
+        if self.count != other.count {
+            return Some(format!("numbers of parts: {} and {}", self.count, other.count));
+        }
+        if self.data_set != other.data_set {
+            return Some("data sets, or of one that has changed".to_owned());
+        }
+        let name = own.keys().chain(others.keys()).find(|name| own.get(*name) != others.get(*name))?;
+        Some(format!("options: {name} is {}", values(name)))
+    }
+
+    /// Returns all options and settings by name.
+    fn named(&self) -> BTreeMap<String, String> {
+        let PartOptions { record_type, on_error, limits } = self.options;
+        let limits = Limit::ALL.iter().map(|limit| (format!("limit {}", limit.name()), limits.get(*limit).to_string()));
+        let mut named: BTreeMap<_, _> = limits.collect();
+        named.insert("on-error".to_owned(), on_error.name().to_owned());
+        named.extend(record_type.map(|record_type| ("record-type".to_owned(), record_type.name().to_owned())));
+        named.extend(self.settings.clone());
+        named
     }
 }
 
@@ -467,9 +486,25 @@ impl ContentMerger {
                 slices.add(state)?;
             }
             (Self::Comparison(comparison), PartContent::Comparison(part)) => comparison.add(*part)?,
-            _ => return Err(PartError::Mixed("commands")),
+            (merger, part) => return Err(PartError::Mixed(merger.difference(&part))),
         }
         Ok(())
+    }
+
+    /// Returns in what a result of another kind differs from those of this one.
+    fn difference(&self, part: &PartContent) -> String {
+        let own = match self {
+            Self::Slices { by, .. } => Some(by.as_str()),
+            _ => None,
+        };
+        let other = match part {
+            PartContent::Slices { by, .. } => Some(by.as_str()),
+            _ => None,
+        };
+        match own.or(other) {
+            Some(_) => format!("features to slice by: {} and {}", own.unwrap_or("none"), other.unwrap_or("none")),
+            None => "kinds".to_owned(),
+        }
     }
 
     fn finish(self, names: Vec<String>, options: &InferOptions) -> Result<MergedContent, PartError> {
@@ -513,7 +548,7 @@ impl ComparisonMerger {
 
     fn add(&mut self, part: ComparedPart) -> Result<(), PartError> {
         if part.rules != self.rules {
-            return Err(PartError::Mixed("schemas, baselines or other rules"));
+            return Err(PartError::Mixed("schemas, baselines or other rules".to_owned()));
         }
         self.found.add(part.found)?;
         if let Some((statistics, shards)) = part.baseline {
@@ -574,7 +609,7 @@ impl DataSet {
         let is_complete = states.len() == self.shards
             && states.iter().enumerate().all(|(index, (number, _))| index == *number as usize);
         if !is_complete {
-            return Err(PartError::NotAPart("the parts have not all shards of the data set"));
+            return Err(PartError::Shards { found: states.len(), of: self.shards });
         }
         Ok(states.into_iter().map(|(_, state)| Shard::of_state(state)).collect())
     }
@@ -605,7 +640,14 @@ pub enum PartError {
     /// There are two different results of this part.
     Twice(Part),
     /// The results are of different things, which the text names in the plural.
-    Mixed(&'static str),
+    Mixed(String),
+    /// All parts together do not have each shard of the data set once.
+    Shards {
+        /// Number of shards of the parts.
+        found: usize,
+        /// Number of shards of the data set.
+        of: usize,
+    },
 }
 
 impl fmt::Display for PartError {
@@ -624,7 +666,15 @@ impl fmt::Display for PartError {
                 write!(f, "{number} of {of} parts {are} missing: {}{more}", listed.join(", "))
             }
             Self::Twice(part) => write!(f, "there are two different results of part {part}"),
-            Self::Mixed(what) => write!(f, "these are partial results of different {what}"),
+            Self::Mixed(what) => {
+                write!(f, "these are partial results of different {what}; read all parts with the same command line")
+            }
+            Self::Shards { found, of } => {
+                write!(
+                    f,
+                    "the parts have {found} shards, not each of the {of} of the data set once; read all parts again"
+                )
+            }
         }
     }
 }
@@ -639,7 +689,8 @@ impl std::error::Error for PartError {
             | Self::Empty
             | Self::Missing { .. }
             | Self::Twice(_)
-            | Self::Mixed(_) => None,
+            | Self::Mixed(_)
+            | Self::Shards { .. } => None,
         }
     }
 }

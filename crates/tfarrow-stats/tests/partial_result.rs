@@ -253,14 +253,35 @@ fn parts_that_do_not_belong_together_are_refused() {
     refused(missing, "3 of 5 parts are missing: 1/5, 2/5, 3/5");
     refused(
         parts(&one, 2, &[]).into_iter().chain(parts(&one, 3, &[])).collect(),
-        "these are partial results of different numbers of parts",
+        "these are partial results of different numbers of parts: 2 and 3; read all parts with the same command line",
     );
     let other = set([examples(0..3), examples(3..7), examples(6..9)], OnError::Fail);
     let mixed = parts(&one, 2, &[]).into_iter().take(1).chain(parts(&other, 2, &[]).into_iter().skip(1));
-    refused(mixed.collect(), "these are partial results of different data sets, or of one that has changed");
+    refused(
+        mixed.collect(),
+        "these are partial results of different data sets, or of one that has changed; read all parts with the same command line",
+    );
     let mixed =
         parts(&one, 2, &[("a", "1")]).into_iter().take(1).chain(parts(&one, 2, &[("a", "2")]).into_iter().skip(1));
-    refused(mixed.collect(), "these are partial results of different options");
+    refused(
+        mixed.collect(),
+        "these are partial results of different options: a is 1 and 2; read all parts with the same command line",
+    );
+    let sliced = |by: &str| {
+        let options = one.options(Part::new(0, 2), 1);
+        PartialResult::read(&one.shards(), PartWork::Slices(by), BTreeMap::new(), &options, &progress).unwrap()
+    };
+    let second = PartialResult::read(
+        &one.shards(),
+        PartWork::Slices("word"),
+        BTreeMap::new(),
+        &one.options(Part::new(1, 2), 1),
+        &progress,
+    );
+    refused(
+        vec![sliced("class"), second.unwrap()],
+        "these are partial results of different features to slice by: class and word; read all parts with the same command line",
+    );
     refused(Vec::new(), "there is no partial result");
     // A part that was read twice counts once.
     let twice = parts(&one, 2, &[]).into_iter().chain(parts(&one, 2, &[])).collect();

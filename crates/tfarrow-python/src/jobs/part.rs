@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
@@ -84,8 +85,10 @@ type MergedParts = (Option<RawSchema>, Option<(RawReport, Vec<u8>)>);
 pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts> {
     let merge = || -> anyhow::Result<MergedResult> {
         let mut merger = PartMerger::default();
-        for part in &parts {
-            merger.add(PartialResult::from_bytes(part)?).map_err(part_error)?;
+        for (index, part) in parts.iter().enumerate() {
+            let place = || format!("item {index} of the parts");
+            let part = PartialResult::from_bytes(part).with_context(place)?;
+            merger.add(part).map_err(part_error).with_context(place)?;
         }
         merger.finish().map_err(part_error)
     };
