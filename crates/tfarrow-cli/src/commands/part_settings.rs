@@ -31,15 +31,17 @@ pub struct PartSettings {
 }
 
 impl PartSettings {
-    /// Returns the settings by name, as the results of parts have them.
+    /// Returns the settings by name, as the results of parts have them. The sources have no queries, which may be secrets such as
+    /// signatures, and which may differ between processes.
     ///
     /// # Errors
     /// A failure of the JSON writer, of which no case is known.
     pub fn to_map(&self) -> Result<BTreeMap<String, String>> {
         let Self { command, sources, format, layout, record_type, title } = self;
+        let sources: Vec<_> = sources.iter().map(|source| without_query(source)).collect();
         let settings = [
             (COMMAND, Some(command.clone())),
-            (SOURCES, Some(serde_json::to_string(sources)?)),
+            (SOURCES, Some(serde_json::to_string(&sources)?)),
             (FORMAT, format.clone()),
             (LAYOUT, layout.map(|layout| layout.name().to_owned())),
             (RECORD_TYPE, record_type.map(|record_type| record_type.name().to_owned())),
@@ -65,6 +67,17 @@ impl PartSettings {
     }
 }
 
+/// A source without its query, if it is the URL of a file on a web server.
+fn without_query(source: &str) -> &str {
+    let is_url = ["http://", "https://"]
+        .iter()
+        .any(|scheme| source.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    match source.split_once('?') {
+        Some((url, _)) if is_url => url,
+        _ => source,
+    }
+}
+
 /// The value of a setting that the command needs.
 pub(super) fn required<T>(value: Option<T>, name: &str) -> Result<T> {
     value.with_context(|| format!("the parts do not have the setting {name}"))
@@ -73,6 +86,16 @@ pub(super) fn required<T>(value: Option<T>, name: &str) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queries_of_sources_are_left_out() {
+        let sources = ["https://host/a.tfrecord?signature=secret", "HTTP://host/b?x", "s3://bucket/?.tfrecord", "a?.b"];
+        let settings = PartSettings { sources: sources.map(str::to_owned).to_vec(), ..PartSettings::default() };
+        let map = settings.to_map().unwrap();
+        assert!(!map[SOURCES].contains("secret"));
+        let restored = PartSettings::parse(&map).unwrap().sources;
+        assert_eq!(restored, ["https://host/a.tfrecord", "HTTP://host/b", "s3://bucket/?.tfrecord", "a?.b"]);
+    }
 
     #[test]
     fn settings_are_restored_from_their_map() {
