@@ -53,7 +53,7 @@ use tfarrow_codec::{Limit, Limits, OnError, RecordType};
 use tfarrow_columnar::infer_with;
 use tfarrow_dataset::{
     Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Part, ProbablePayload, ReadOptions,
-    Result, Sample, Shard, ShardFormat, ShardState, shown_names,
+    Result, Sample, Shard, ShardFormat, ShardState, is_remote, shown_names,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -117,7 +117,7 @@ pub struct PartialResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DataSet {
     shards: usize,
-    /// A hash of their names and sizes.
+    /// A hash of their names and sizes, and of the versions of objects.
     hash: u64,
 }
 
@@ -591,6 +591,11 @@ fn states(shards: &[Shard], part: Part) -> Vec<(u32, ShardState)> {
     range.zip(own).map(|(number, shard)| (number as u32, shard.state())).collect()
 }
 
+/// Returns the version of a shard in a store. Those of files are times, which may differ between the machines that mount them.
+fn object_version(shard: &Shard) -> Option<String> {
+    shard.path.to_str().is_some_and(is_remote).then(|| shard.version()).flatten()
+}
+
 impl DataSet {
     fn of(shards: &[Shard]) -> Self {
         let mut hash = Xxh3::new();
@@ -599,6 +604,8 @@ impl DataSet {
             hash.update(&(name.len() as u64).to_le_bytes());
             hash.update(name);
             hash.update(&shard.size.to_le_bytes());
+            hash.update(object_version(shard).unwrap_or_default().as_bytes());
+            hash.update(&[0]);
         }
         Self { shards: shards.len(), hash: hash.digest() }
     }

@@ -8,6 +8,7 @@ use tfarrow_stats::COMMAND;
 
 /// The names of the settings besides that of the command.
 const SOURCES: &str = "sources";
+const BASELINE: &str = "baseline";
 pub(super) const FORMAT: &str = "format";
 pub(super) const LAYOUT: &str = "layout";
 const RECORD_TYPE: &str = "record-type";
@@ -20,6 +21,8 @@ pub struct PartSettings {
     pub command: String,
     /// The sources.
     pub sources: Vec<String>,
+    /// The sources of the baseline, of `validate` and `report`.
+    pub baseline: Vec<String>,
     /// The output format, of a command that has several.
     pub format: Option<String>,
     /// The layout of columns, of `schema`.
@@ -37,11 +40,15 @@ impl PartSettings {
     /// # Errors
     /// A failure of the JSON writer, of which no case is known.
     pub fn to_map(&self) -> Result<BTreeMap<String, String>> {
-        let Self { command, sources, format, layout, record_type, title } = self;
-        let sources: Vec<_> = sources.iter().map(|source| without_query(source)).collect();
+        let Self { command, sources, baseline, format, layout, record_type, title } = self;
+        let list = |sources: &[String]| {
+            serde_json::to_string(&sources.iter().map(|source| without_query(source)).collect::<Vec<_>>())
+        };
+        let baseline = if baseline.is_empty() { None } else { Some(list(baseline)?) };
         let settings = [
             (COMMAND, Some(command.clone())),
-            (SOURCES, Some(serde_json::to_string(&sources)?)),
+            (SOURCES, Some(list(sources)?)),
+            (BASELINE, baseline),
             (FORMAT, format.clone()),
             (LAYOUT, layout.map(|layout| layout.name().to_owned())),
             (RECORD_TYPE, record_type.map(|record_type| record_type.name().to_owned())),
@@ -59,6 +66,7 @@ impl PartSettings {
         Ok(Self {
             command: text(COMMAND)?.clone(),
             sources: serde_json::from_str(text(SOURCES)?)?,
+            baseline: settings.get(BASELINE).map_or(Ok(Vec::new()), |list| serde_json::from_str(list))?,
             format: settings.get(FORMAT).cloned(),
             layout: settings.get(LAYOUT).map(|name| name.parse()).transpose()?,
             record_type: settings.get(RECORD_TYPE).map(|name| name.parse()).transpose()?,
@@ -103,12 +111,13 @@ mod tests {
         let all = PartSettings {
             command: "schema".to_owned(),
             sources: vec!["a \"b\"".to_owned(), "c\n".to_owned()],
+            baseline: vec!["d".to_owned()],
             format: Some("json".to_owned()),
             layout: Some(Layout::List),
             record_type: Some(RecordType::SequenceExample),
             title: Some("Trees".to_owned()),
         };
-        for (settings, count) in [(least, 2), (all, 6)] {
+        for (settings, count) in [(least, 2), (all, 7)] {
             let map = settings.to_map().unwrap();
             assert_eq!(map.len(), count);
             assert_eq!(PartSettings::parse(&map).unwrap(), settings);

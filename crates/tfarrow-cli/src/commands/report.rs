@@ -44,6 +44,7 @@ fn read_part(args: &Report) -> Result<u8> {
     let settings = PartSettings {
         command: NAME.to_owned(),
         sources: args.sources.clone(),
+        baseline: args.against.baseline.clone(),
         title: args.title.clone(),
         format: args.summary.json.then(|| JSON.to_owned()),
         ..PartSettings::default()

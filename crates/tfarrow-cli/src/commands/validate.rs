@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
         let settings = PartSettings {
             command: NAME.to_owned(),
             sources: sources.clone(),
+            baseline: against.baseline.clone(),
             format: Some(value_name(&format)),
             ..PartSettings::default()
         };

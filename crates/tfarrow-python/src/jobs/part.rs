@@ -59,7 +59,7 @@ pub(crate) fn read_part<'py>(
             format: Some("table".to_owned()),
             layout: is_schema.then_some(layout),
             record_type: record_type.filter(|_| is_schema),
-            title: None,
+            ..PartSettings::default()
         };
         let infer = InferOptions { part: Some(part), sample: Sample::All, ..options.infer() };
         let work = match &by {
