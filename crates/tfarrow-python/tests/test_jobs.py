@@ -563,6 +563,8 @@ def test_merged_parts_are_the_whole(source):
         merged = quietly(lambda: tfarrow.merge(read_parts("schema", source, count, layout="list")))
         whole = quietly(lambda: tfarrow.schema(source, layout="list"))
         assert merged.to_dict() == whole.to_dict() and merged.text() == whole.text()
+        with pytest.raises(errors.UsageError, match=r"call tfarrow.schema\(source\).to_pbtxt\(\)"):
+            merged.to_pbtxt()
 
 
 def test_all_records_of_parts_are_read(tmp_path):
