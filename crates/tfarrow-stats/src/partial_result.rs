@@ -142,8 +142,8 @@ impl PartOptions {
 enum PartContent {
     Columns {
         inferred: InferredState,
-        /// The first records of the data set, if the part has the first shard.
-        first_records: Vec<Vec<u8>>,
+        /// The probable kind of the first records of the data set, if the part has the first shard.
+        probable: Option<ProbablePayload>,
     },
     Statistics(StatisticsState),
     Slices {
@@ -224,8 +224,8 @@ impl PartialResult {
         let content = match work {
             PartWork::Columns => {
                 let inferred = infer_with(shards, options, progress)?;
-                let first_records = first_records(shards, part, options)?;
-                PartContent::Columns { inferred: inferred.into_state(), first_records }
+                let probable = probable(shards, part, options)?;
+                PartContent::Columns { inferred: inferred.into_state(), probable }
             }
             PartWork::Statistics => {
                 PartContent::Statistics(Statistics::collect(shards, options, progress)?.into_state())
@@ -451,7 +451,7 @@ const MAX_LISTED: usize = 1_000;
 /// Merges results of one kind.
 #[derive(Debug)]
 enum ContentMerger {
-    Columns { inferred: InferredMerger, first_records: Vec<Vec<u8>> },
+    Columns { inferred: InferredMerger, probable: Option<ProbablePayload> },
     Statistics(StatisticsMerger),
     Slices { by: String, slices: Box<SlicesMerger> },
     Comparison(Box<ComparisonMerger>),
@@ -461,9 +461,7 @@ impl ContentMerger {
     /// Creates a merger of results such as this one.
     fn of(first: &PartContent, options: &InferOptions) -> Result<Self, PartError> {
         Ok(match first {
-            PartContent::Columns { .. } => {
-                Self::Columns { inferred: InferredMerger::new(options), first_records: Vec::new() }
-            }
+            PartContent::Columns { .. } => Self::Columns { inferred: InferredMerger::new(options), probable: None },
             PartContent::Statistics(_) => Self::Statistics(StatisticsMerger::new(options)),
             PartContent::Slices { by, .. } => {
                 Self::Slices { by: by.clone(), slices: Box::new(SlicesMerger::new(by.clone(), options)) }
@@ -474,11 +472,8 @@ impl ContentMerger {
 
     fn add(&mut self, part: PartContent) -> Result<(), PartError> {
         match (self, part) {
-            (
-                Self::Columns { inferred, first_records },
-                PartContent::Columns { inferred: part, first_records: more },
-            ) => {
-                first_records.extend(more);
+            (Self::Columns { inferred, probable }, PartContent::Columns { inferred: part, probable: of_part }) => {
+                *probable = probable.take().or(of_part);
                 inferred.add(part)?;
             }
             (Self::Statistics(statistics), PartContent::Statistics(part)) => statistics.add(part)?,
@@ -509,12 +504,10 @@ impl ContentMerger {
 
     fn finish(self, names: Vec<String>, options: &InferOptions) -> Result<MergedContent, PartError> {
         Ok(match self {
-            Self::Columns { inferred, first_records } => {
+            Self::Columns { inferred, probable } => {
                 let inferred = inferred.finish(names);
                 let is_raw = options.record_type.is_none() && inferred.summary.record_type() == RecordType::Raw;
-                let records: Vec<_> = first_records.iter().map(Vec::as_slice).collect();
-                let probable = if is_raw { ProbablePayload::of_records(&records) } else { None };
-                MergedContent::Columns(inferred, probable)
+                MergedContent::Columns(inferred, probable.filter(|_| is_raw))
             }
             Self::Statistics(statistics) => MergedContent::Statistics(statistics.finish(names)),
             Self::Slices { by, slices } => MergedContent::Slices(by, slices.finish(names)?),
@@ -574,13 +567,14 @@ impl ComparisonMerger {
     }
 }
 
-/// Returns the first records of the data set if the part has the first shard: all records are raw if those of any part are.
-fn first_records(shards: &[Shard], part: Part, options: &InferOptions) -> Result<Vec<Vec<u8>>> {
+/// Returns the probable kind of the first records of the data set if the part has the first shard: all records are raw if those of
+/// any part are.
+fn probable(shards: &[Shard], part: Part, options: &InferOptions) -> Result<Option<ProbablePayload>> {
     let is_tfrecord = shards.iter().all(|shard| shard.format == ShardFormat::TfRecord);
     let may_be_raw = options.record_type.is_none() && is_tfrecord;
     match may_be_raw && part.range(shards).contains(&0) {
-        true => ProbablePayload::sample(shards, &options.read),
-        false => Ok(Vec::new()),
+        true => ProbablePayload::of(shards, &options.read),
+        false => Ok(None),
     }
 }
 

@@ -289,6 +289,15 @@ fn parts_that_do_not_belong_together_are_refused() {
 }
 
 #[test]
+fn a_part_of_a_schema_has_no_records() {
+    let set = set([examples(0..500)], OnError::Fail);
+    let bytes = parts(&set, 1, &[]).remove(0).to_bytes();
+    let (size, word) = (set.shards()[0].size, b"word 10000");
+    assert!((bytes.len() as u64) < size / 4, "{} of {size}", bytes.len());
+    assert!(!bytes.windows(word.len()).any(|window| window == word));
+}
+
+#[test]
 fn notes_may_differ_between_parts() {
     let set = set([examples(0..3), examples(3..6)], OnError::Fail);
     let notes = [vec!["a".to_owned(), "b".to_owned()], vec!["b".to_owned(), "c".to_owned()]];
