@@ -40,7 +40,7 @@ impl ProbablePayload {
     ///
     /// # Errors
     /// A shard that cannot be read. A corrupt record ends the sample.
-    pub fn sample(shards: &[Shard], read: &ReadOptions) -> Result<Vec<Vec<u8>>> {
+    fn sample(shards: &[Shard], read: &ReadOptions) -> Result<Vec<Vec<u8>>> {
         let (mut sample, mut bytes) = (Vec::new(), 0);
         'shards: for shard in shards {
             let mut reader = ShardReader::open(shard, read)?;
