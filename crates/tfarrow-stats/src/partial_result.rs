@@ -332,7 +332,7 @@ impl ComparedPart {
 /// Merges the results of all parts of a data set, in any order, one after the other.
 #[derive(Debug, Default)]
 pub struct PartMerger {
-    /// What all parts have in common, once there is one.
+    /// The properties that all parts have in common, once there is a part.
     common: Option<CommonOfParts>,
     /// The hash of the result of each part.
     hashes: BTreeMap<usize, u64>,

@@ -66,7 +66,7 @@ fn columns_of_a_sample_that_do_not_fit_have_a_remedy() {
     }
 }
 
-/// A part looks at the outputs of all parts before anything is written.
+/// A part compares the names of the outputs of all parts before anything is written.
 #[test]
 fn two_sources_of_one_output_are_an_error_of_every_part() {
     let folder = Folder::new();

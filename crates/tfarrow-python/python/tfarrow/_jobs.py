@@ -350,7 +350,7 @@ def read_part(
     The parts have equal numbers of bytes as far as the sizes of files allow. All processes have to find the same files.
 
     Args:
-        work: what is merged: :func:`schema` or :func:`stats`.
+        work: the function whose result the parts are merged to: ``"schema"`` or ``"stats"``.
         source: as of :func:`scan`.
         part: the number of the part, from 0, and the number of parts.
         by, layout, record_type, on_error, partial_tail, limits, threads, progress: as of :func:`stats` and :func:`schema`; the
