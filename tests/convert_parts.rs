@@ -205,10 +205,12 @@ fn columns_that_a_sample_cannot_show_are_an_error_at_once() {
     }
     let dest = folder.path().join("dest");
     let args = ["convert", text(&source), text(&dest)];
-    for more in [&[][..], &["--dry-run"], &["--on-error", "skip"]] {
+    let feature = "no record of the sample has a value that decides the type of feature \"a\"";
+    let skipped = "a record that does not fit them would be skipped";
+    for (more, why) in [(&[][..], feature), (&["--dry-run"], feature), (&["--on-error", "skip"], skipped)] {
         let stderr = tfarrow(&of_part(&[&args[..], more].concat(), "1/2")).ends(2);
-        let expected = "which a sample of them cannot show here; tfarrow schema --format json, which also takes --part";
-        assert!(stderr.contains(expected), "{stderr}");
+        let next = "tfarrow schema --format json, which also takes --part";
+        assert!(stderr.contains(&format!("a sample cannot show them: {why}; {next}")), "{stderr}");
     }
     assert!(!dest.exists());
     // A part without shards needs no columns.
@@ -356,8 +358,20 @@ fn each_part_has_its_exit_status_and_its_quarantine() {
     // The quarantine of another part.
     let last = tree(&lost).into_keys().next_back().unwrap();
     let other = lost.join(&last);
-    let stderr = tfarrow(&of_part(&[&args(text(&dest))[..], &[text(&other)]].concat(), "0/3")).ends(1);
-    assert!(last != "0.tfrecord" && stderr.contains("already exists, and differs"), "{stderr}");
+    let content = fs::read(&other).unwrap();
+    assert_ne!(last, "0.tfrecord");
+    // Part 1 has nothing to quarantine.
+    for (part, more) in [("0/3", &[][..]), ("0/3", &["--overwrite"]), ("1/3", &["--overwrite"])] {
+        let args = [&args(text(&dest))[..], &[text(&other)], more].concat();
+        let stderr = tfarrow(&of_part(&args, part)).ends(2);
+        assert!(stderr.contains("which is a shard of another part: name one quarantine for each part"), "{stderr}");
+        assert!(fs::read(&other).unwrap() == content);
+    }
+    // The own quarantine is replaced.
+    let own = lost.join("0.tfrecord");
+    let own = [&args(text(&dest))[..], &[text(&own), "--overwrite"]].concat();
+    tfarrow(&of_part(&own, "0/3")).ends(3);
+    assert_eq!(tree(&lost).len(), 2);
 }
 
 #[test]

@@ -214,6 +214,25 @@ fn parts_can_be_read_again_and_twice_at_once() {
     assert_eq!(tfarrow(&["merge", folder.path().to_str().unwrap()]).prints(), whole);
 }
 
+/// Jobs find the results of the jobs before them, and skip them as files of no known format.
+#[test]
+fn results_in_the_folder_of_the_sources_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    for shard in ["a.tfrecord", "b.tfrecord", "c.tfrecord"] {
+        fs::copy(support::path("testdata/scalar.tfrecord"), folder.path().join(shard)).unwrap();
+    }
+    let source = folder.path().to_str().unwrap();
+    for index in 0..3 {
+        let part = read_part(&["stats", source, "--json"], index, 3, folder.path());
+        assert!(part.status.success(), "{}", text(&part.stderr));
+    }
+    let results = folder.path().join("new");
+    let merged = output(command(&["merge", results.to_str().unwrap()]));
+    let notes = text(&merged.stderr);
+    assert!(merged.status.success() && notes.contains("new/000") && notes.lines().count() == 2, "{notes}");
+    assert_eq!(text(&merged.stdout), tfarrow(&["stats", source, "--json"]).stdout);
+}
+
 #[test]
 fn the_result_of_a_part_replaces_no_other_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -241,19 +260,24 @@ fn parts_that_are_missing_or_do_not_fit_are_named() {
     fs::remove_file(folder.path().join("new/003")).unwrap();
     assert_eq!(tfarrow(&["merge", path]).fails(), "2 of 5 parts are missing: 1/5, 3/5");
     for (args, what) in [
-        (&["stats", "testdata/shards/", "--format", "json"][..], "options"),
-        (&["stats", "testdata/shards/", "--on-error", "skip"], "options"),
+        (&["stats", "testdata/shards/", "--format", "json"][..], "options: format is table and json"),
+        (&["stats", "testdata/shards/", "--on-error", "skip"], "options: on-error is fail and skip"),
+        (&["stats", "testdata/shards/", "--limit", "values=7000"], "options: limit values is 268435456 and 7000"),
         (&["stats", "testdata/shards/train-00000-of-00004.tfrecord"], "data sets, or of one that has changed"),
-        (&["schema", "testdata/shards/"], "commands"),
-        (&["stats", "testdata/shards/", "--by", "label"], "commands"),
+        (&["schema", "testdata/shards/"], "commands: stats and schema"),
+        (&["stats", "testdata/shards/", "--by", "label"], "features to slice by: none and label"),
     ] {
         read_part(args, 1, 5, folder.path());
         let error = tfarrow(&["merge", path]).fails();
-        assert!(error.ends_with(&format!("001: these are partial results of different {what}")), "{error}");
+        let next = "; read all parts with the same command line";
+        assert!(error.ends_with(&format!("001: these are partial results of different {what}{next}")), "{error}");
     }
     read_part(&["stats", "testdata/shards/"], 1, 4, folder.path());
     let error = tfarrow(&["merge", path]).fails();
-    assert!(error.ends_with("001: these are partial results of different numbers of parts"), "{error}");
+    assert!(
+        error.contains("001: these are partial results of different numbers of parts: 5 and 4; read all"),
+        "{error}"
+    );
     let error = tfarrow(&["merge", "testdata/scalar.tfrecord"]).fails();
     assert_eq!(error, "testdata/scalar.tfrecord: not a partial result: it does not begin as one");
     let folder = read_parts(&["stats", "testdata/shards/"], 1);
@@ -266,6 +290,41 @@ fn parts_that_are_missing_or_do_not_fit_are_named() {
 }
 
 #[test]
+fn parts_of_a_schema_have_the_formats_of_their_content() {
+    let parts = read_parts(&["schema", "testdata/shards/", "--format", "pbtxt"], 2);
+    let path = parts.path().to_str().unwrap();
+    for format in [&["--json"][..], &["--format", "arrow"]] {
+        let error = tfarrow(&[&["merge", path], format].concat()).ends(2);
+        assert!(error.contains("these are parts of `schema --format pbtxt`, which have no other format"), "{error}");
+    }
+    let whole = tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints();
+    assert_eq!(tfarrow(&["merge", path, "--format", "pbtxt"]).prints(), whole);
+    let parts = read_parts(&["schema", "testdata/shards/"], 2);
+    let error = tfarrow(&["merge", parts.path().to_str().unwrap(), "--format", "pbtxt"]).ends(2);
+    assert!(error.ends_with("read all parts again with `schema --format pbtxt`\n"), "{error}");
+}
+
+/// The size of a pipe is known only after its copy, so that processes would not agree about the division.
+#[test]
+#[cfg(unix)]
+fn pipes_have_no_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    let schema = folder.path().join("schema.pbtxt");
+    fs::write(&schema, tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints()).unwrap();
+    let baseline = ["validate", "testdata/shards/", "--schema", schema.to_str().unwrap(), "--baseline", pipe];
+    let sources = ["testdata/scalar.tfrecord", pipe, "--part", "0/2"];
+    for args in [&["stats"][..], &["schema"], &["count"], &["verify"]] {
+        let error = tfarrow(&[args, &sources].concat()).ends(2);
+        assert!(error.starts_with(&format!("tfarrow: {pipe} has no parts, because only one")), "{error}");
+    }
+    let error = tfarrow(&[&baseline[..], &["--part", "0/2"]].concat()).ends(2);
+    assert!(error.contains("pipe has no parts"), "{error}");
+}
+
+#[test]
 fn command_lines_that_name_no_part_are_refused() {
     for (args, message) in [
         (&["stats", "testdata/shards/", "--part", "4/4"][..], "parts are numbered from 0: the last of 4 is 3/4"),
@@ -275,14 +334,18 @@ fn command_lines_that_name_no_part_are_refused() {
         ),
         (&["stats", "testdata/shards/", "--part", "0/2", "--sample", "10"], "cannot be used with"),
         (&["stats", "testdata/shards/", "--partial", "x"], "--part <K/N>"),
-        (&["stats", "-", "--part", "0/2", "--partial", "/nowhere"], "standard input has no parts"),
-        (&["count", "-", "--part", "0/2"], "standard input has no parts"),
+        (
+            &["stats", "-", "--part", "0/2", "--partial", "/nowhere"],
+            "standard input has no parts, because only one process can read it",
+        ),
+        (&["count", "-", "--part", "0/2"], "standard input has no parts, because only one process can read it"),
         (
             &["validate", "testdata/shards/", "--baseline", "testdata/", "--part", "0/2"],
             "--baseline with --part needs --schema",
         ),
         (&["report", "testdata/events/", "--part", "0/2"], "TensorBoard's event files"),
         (&["schema", "testdata/events/", "--part", "0/2"], "leave --part out"),
+        (&["schema", "testdata/shards/", "--message", "tensorflow.Event", "--part", "0/2"], "leave --part out"),
     ] {
         let error = tfarrow(args).ends(2);
         assert!(error.contains(message), "{args:?}: {error}");

@@ -241,6 +241,24 @@ def main():
         for part in range(3):
             check.run(*work, "--part", f"{part}/3", "--partial", f"s3://data/parts/{number}/{part}")
         check.prints(["merge", f"s3://data/parts/{number}/"], check.run(*work).stdout)
+    # An object was replaced by one of the same size between two parts.
+    shard = s3.get_object(Bucket="data", Key="sets/shards/train-00000-of-00004.tfrecord")["Body"].read()
+    for part in range(2):
+        for name in ["a.tfrecord", "b.tfrecord"]:
+            s3.put_object(Bucket="data", Key=f"changed/{name}", Body=shard if part == 0 else shard[:19] + b"?" + shard[20:])
+        check.run("stats", "s3://data/changed/", "--on-error", "skip", "--part", f"{part}/2", "--partial", f"s3://data/parts/changed/{part}")
+    check.fails(["merge", "s3://data/parts/changed/"], "different data sets, or of one that has changed")
+    # A result replaces an earlier one, or an empty object, and nothing else.
+    shard = "sets/shards/train-00000-of-00004.tfrecord"
+    content = s3.get_object(Bucket="data", Key=shard)["Body"].read()
+    for work in ["stats", "schema", "report"]:
+        check.refuses([work, shards, "--part", "0/1", "--partial", f"s3://data/{shard}"], "exists and is not the result of a part")
+    check.refuses(["report", shards, "-o", f"s3://data/{shard}"], "exists and is not a report page")
+    assert s3.get_object(Bucket="data", Key=shard)["Body"].read() == content
+    s3.put_object(Bucket="data", Key="parts/empty", Body=b"")
+    for _ in range(2):
+        check.run("stats", shards, "--part", "0/1", "--partial", "s3://data/parts/empty")
+        check.run("report", shards, "-o", "s3://data/report.html")
 
     check.run("convert", "s3://data/sets/shards/", "s3://data/converted/")
     names = s3_names("converted/")

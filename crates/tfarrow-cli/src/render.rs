@@ -112,6 +112,14 @@ pub fn part_error(error: PartError) -> anyhow::Error {
     partial::cause(error)
 }
 
+/// Checks that each of several processes can read the shards of a data set.
+///
+/// # Errors
+/// Standard input or a pipe, which can be read only once.
+pub fn check_part_sources(shards: &[Shard]) -> Result<()> {
+    Ok(partial::check_sources(shards)?)
+}
+
 /// The page of a report.
 #[derive(Clone, Debug)]
 pub struct ReportPage {

@@ -32,7 +32,7 @@ use datafusion_proto::{
 };
 use prost::Message;
 use tfarrow_datafusion::wire::{
-    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, event_function,
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, event_function, has_message,
 };
 use tfarrow_dataset::guard;
 

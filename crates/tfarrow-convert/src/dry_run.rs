@@ -68,7 +68,7 @@ pub fn dry_run<S: AsRef<OsStr>>(
     if let Some(quarantine) = &options.quarantine {
         Quarantine::check(quarantine, options.earlier())?;
     }
-    let damage = DamageLog::new(None, Earlier::Refused, false)?;
+    let damage = DamageLog::new(None, Earlier::Refused, None)?;
     let conversion = Conversion::new(&shards, &plan, compression, options, progress, (&damage, None))?;
     let inferred = infer_columns(&conversion)?;
     let jobs = conversion.planned_jobs(inferred.as_ref())?;

@@ -90,8 +90,14 @@ pub enum Error {
     },
     /// The columns of a part of a conversion, which are those of a sample of all shards, are not those of all records.
     PartColumns {
-        /// The error of a record or a name that does not fit them; `None` if the sample cannot show whether all records do.
-        misfit: Option<Box<Self>>,
+        /// The error of a record or a name that does not fit them.
+        misfit: Box<Self>,
+    },
+    /// The columns of a part of a conversion would be those of a sample of all shards, which does not determine those of all
+    /// records.
+    UnsettledColumns {
+        /// The reason, such as the feature whose column is not determined.
+        why: String,
     },
     /// Rows cannot be compared, because no record has their values.
     NotComparable(tfarrow_dataset::Error),
@@ -136,13 +142,13 @@ impl Error {
             | Self::NoColumns
             | Self::NoQuarantine
             | Self::Selection { .. }
-            | Self::PartColumns { misfit: None }
+            | Self::UnsettledColumns { .. }
             | Self::Usage(_) => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::MixedRecords(_)),
             Self::Parquet { .. }
             | Self::Arrow { .. }
             | Self::NotSampled { .. }
-            | Self::PartColumns { misfit: Some(_) }
+            | Self::PartColumns { .. }
             | Self::NotComparable(_)
             | Self::Incomparable(_)
             | Self::Data(_)
@@ -168,7 +174,7 @@ impl Error {
             Self::NoColumns => vec![Remedy::ReadAs(RecordType::Raw), Remedy::WriteArrow],
             Self::NoQuarantine => vec![Remedy::SkipErrors],
             Self::NotSampled { .. } | Self::Selection { sampled: true, .. } => vec![Remedy::SampleAll],
-            Self::PartColumns { .. } => vec![Remedy::StateColumns],
+            Self::PartColumns { .. } | Self::UnsettledColumns { .. } => vec![Remedy::StateColumns],
             Self::Incomparable(Incomparable::Names) => {
                 vec![Remedy::RaiseLimit(Limit::Columns), Remedy::RaiseLimit(Limit::NameBytes)]
             }
@@ -259,10 +265,13 @@ impl fmt::Display for Error {
             Self::Selection { path: None, message, .. } => f.write_str(message),
             Self::NoColumns => f.write_str("Parquet cannot hold rows without columns"),
             Self::NoQuarantine => f.write_str("a quarantine requires that damage is skipped"),
-            Self::PartColumns { misfit: None } => f.write_str(
-                "a part of a conversion has the columns of all records, which a sample of them cannot show here",
-            ),
-            Self::PartColumns { misfit: Some(misfit) } => {
+            Self::UnsettledColumns { why } => {
+                write!(
+                    f,
+                    "a part of a conversion needs the columns of all records, and a sample cannot show them: {why}"
+                )
+            }
+            Self::PartColumns { misfit } => {
                 write!(
                     f,
                     "{misfit}; the columns of this part are those of a sample of all shards, and others are needed"
@@ -314,7 +323,7 @@ impl std::error::Error for Error {
             Self::NotASchema { source: NotASchema::Json(source), .. } => Some(source),
             Self::NotASchema { source: NotASchema::Schema(source), .. } => Some(source),
             Self::SourceChanged { source: Some(source), .. } => Some(source),
-            Self::PartColumns { misfit: Some(misfit) } => misfit.source(),
+            Self::PartColumns { misfit } => misfit.source(),
             Self::Exists { .. }
             | Self::Interrupted { .. }
             | Self::NoFormat(_)
@@ -323,7 +332,7 @@ impl std::error::Error for Error {
             | Self::Selection { .. }
             | Self::Usage(_)
             | Self::NotSampled { .. }
-            | Self::PartColumns { misfit: None }
+            | Self::UnsettledColumns { .. }
             | Self::Incomparable(_)
             | Self::Data(_)
             | Self::Differs { .. }

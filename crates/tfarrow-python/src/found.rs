@@ -8,7 +8,7 @@ use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, SkippedFiles
 
 use crate::notices::warn_all;
 
-/// The shards of sources, and what else was found there.
+/// The shards of sources, and the files there that were skipped or are missing.
 pub(crate) struct Found {
     pub(crate) shards: Vec<Shard>,
     pub(crate) skipped_files: SkippedFiles,

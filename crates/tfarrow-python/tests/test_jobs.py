@@ -563,6 +563,8 @@ def test_merged_parts_are_the_whole(source):
         merged = quietly(lambda: tfarrow.merge(read_parts("schema", source, count, layout="list")))
         whole = quietly(lambda: tfarrow.schema(source, layout="list"))
         assert merged.to_dict() == whole.to_dict() and merged.text() == whole.text()
+        with pytest.raises(errors.UsageError, match=r"call tfarrow.schema\(source\).to_pbtxt\(\)"):
+            merged.to_pbtxt()
 
 
 def test_all_records_of_parts_are_read(tmp_path):
@@ -599,7 +601,7 @@ def test_errors_of_parts():
         tfarrow.merge([parts[0], parts[2]])
     with pytest.raises(errors.TfarrowError, match="different commands"):
         tfarrow.merge([parts[0], *read_parts("stats", "testdata/shards", 3)])
-    with pytest.raises(errors.TfarrowError, match="not a partial result: it is truncated or corrupt"):
+    with pytest.raises(errors.TfarrowError, match="item 0 of the parts: not a partial result: it is truncated or corrupt"):
         tfarrow.merge([parts[0][:-1]])
     with pytest.raises(errors.UsageError, match="part: expected"):
         tfarrow.read_part("stats", "testdata/shards", (3, 3))

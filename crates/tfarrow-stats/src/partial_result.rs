@@ -42,15 +42,18 @@
 //! # Ok(()) }
 //! ```
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
-use tfarrow_codec::{Limits, OnError, RecordType};
+use tfarrow_codec::{Limit, Limits, OnError, RecordType};
 use tfarrow_columnar::infer_with;
 use tfarrow_dataset::{
     Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Part, ProbablePayload, ReadOptions,
-    Result, Sample, Shard, ShardFormat, ShardState, shown_names,
+    Result, Sample, Shard, ShardFormat, ShardState, is_remote, shown_names,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -63,7 +66,7 @@ use crate::{
 };
 
 /// The number of the format that follows. It changes with the state of any statistic.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The purpose for which a part is read.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +106,7 @@ pub struct PartialResult {
     shards: Vec<(u32, ShardState)>,
     options: PartOptions,
     settings: BTreeMap<String, String>,
+    notes: Vec<String>,
     content: PartContent,
     /// The hash of the serialized result, if it was restored from bytes.
     #[serde(skip)]
@@ -113,7 +117,7 @@ pub struct PartialResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DataSet {
     shards: usize,
-    /// A hash of their names and sizes.
+    /// A hash of their names and sizes, and of the versions of objects.
     hash: u64,
 }
 
@@ -138,8 +142,8 @@ impl PartOptions {
 enum PartContent {
     Columns {
         inferred: InferredState,
-        /// The first records of the data set, if the part has the first shard.
-        first_records: Vec<Vec<u8>>,
+        /// The probable kind of the first records of the data set, if the part has the first shard.
+        probable: Option<ProbablePayload>,
     },
     Statistics(StatisticsState),
     Slices {
@@ -176,6 +180,8 @@ pub struct MergedResult {
     pub shards: Vec<Shard>,
     /// The settings that the parts were made with.
     pub settings: BTreeMap<String, String>,
+    /// The notes of all parts, each of them once.
+    pub notes: Vec<String>,
     /// The result.
     pub content: MergedContent,
 }
@@ -218,8 +224,8 @@ impl PartialResult {
         let content = match work {
             PartWork::Columns => {
                 let inferred = infer_with(shards, options, progress)?;
-                let first_records = first_records(shards, part, options)?;
-                PartContent::Columns { inferred: inferred.into_state(), first_records }
+                let probable = probable(shards, part, options)?;
+                PartContent::Columns { inferred: inferred.into_state(), probable }
             }
             PartWork::Statistics => {
                 PartContent::Statistics(Statistics::collect(shards, options, progress)?.into_state())
@@ -235,7 +241,13 @@ impl PartialResult {
         let InferOptions { record_type, read: ReadOptions { on_error, limits, .. }, .. } = *options;
         let options = PartOptions { record_type, on_error, limits };
         let (data_set, shards) = (DataSet::of(shards), states(shards, part));
-        Ok(Self { part, data_set, shards, options, settings, content, hash: None })
+        Ok(Self { part, data_set, shards, options, settings, notes: Vec::new(), content, hash: None })
+    }
+
+    /// Returns the result with notes of the caller. They may differ between the parts of a data set, such as those about files of
+    /// its folder that a part has not read.
+    pub fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, hash: None, ..self }
     }
 
     /// Returns the part.
@@ -320,10 +332,12 @@ impl ComparedPart {
 /// Merges the results of all parts of a data set, in any order, one after the other.
 #[derive(Debug, Default)]
 pub struct PartMerger {
-    /// What all parts have in common, once there is one.
+    /// The properties that all parts have in common, once there is a part.
     common: Option<CommonOfParts>,
     /// The hash of the result of each part.
     hashes: BTreeMap<usize, u64>,
+    /// The notes of each part.
+    notes: BTreeMap<usize, Vec<String>>,
     shards: Vec<(u32, ShardState)>,
     content: Option<ContentMerger>,
 }
@@ -344,14 +358,33 @@ impl CommonOfParts {
     }
 
     /// Returns in what the parts of another data set differ, so that they cannot be merged with these.
-    fn difference(&self, other: &Self) -> Option<&'static str> {
-        let differences = [
-            (self.settings.get(COMMAND) != other.settings.get(COMMAND), "commands"),
-            (self.count != other.count, "numbers of parts"),
-            (self.data_set != other.data_set, "data sets, or of one that has changed"),
-            (self.options != other.options || self.settings != other.settings, "options"),
-        ];
-        differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    fn difference(&self, other: &Self) -> Option<String> {
+        let (own, others) = (self.named(), other.named());
+        let value =
+            |of: &BTreeMap<String, String>, name: &str| of.get(name).map_or_else(|| "none".to_owned(), Clone::clone);
+        let values = |name: &str| format!("{} and {}", value(&own, name), value(&others, name));
+        if own.get(COMMAND) != others.get(COMMAND) {
+            return Some(format!("commands: {}", values(COMMAND)));
+        }
+        if self.count != other.count {
+            return Some(format!("numbers of parts: {} and {}", self.count, other.count));
+        }
+        if self.data_set != other.data_set {
+            return Some("data sets, or of one that has changed".to_owned());
+        }
+        let name = own.keys().chain(others.keys()).find(|name| own.get(*name) != others.get(*name))?;
+        Some(format!("options: {name} is {}", values(name)))
+    }
+
+    /// Returns all options and settings by name.
+    fn named(&self) -> BTreeMap<String, String> {
+        let PartOptions { record_type, on_error, limits } = self.options;
+        let limits = Limit::ALL.iter().map(|limit| (format!("limit {}", limit.name()), limits.get(*limit).to_string()));
+        let mut named: BTreeMap<_, _> = limits.collect();
+        named.insert("on-error".to_owned(), on_error.name().to_owned());
+        named.extend(record_type.map(|record_type| ("record-type".to_owned(), record_type.name().to_owned())));
+        named.extend(self.settings.clone());
+        named
     }
 }
 
@@ -376,6 +409,7 @@ impl PartMerger {
         }
         let options = common.options.infer();
         self.common.get_or_insert(common);
+        self.notes.insert(part.part.index(), part.notes);
         self.shards.extend(part.shards);
         match &mut self.content {
             Some(content) => content.add(part.content),
@@ -388,7 +422,7 @@ impl PartMerger {
     /// # Errors
     /// [`PartError::Missing`] if parts are missing; the errors of [`SlicedStatistics`].
     pub fn finish(self) -> Result<MergedResult, PartError> {
-        let Self { common: Some(common), hashes, shards, content: Some(content) } = self else {
+        let Self { common: Some(common), hashes, notes, shards, content: Some(content) } = self else {
             return Err(PartError::Empty);
         };
         let CommonOfParts { count, data_set, options, settings } = common;
@@ -398,8 +432,14 @@ impl PartMerger {
         }
         let shards = data_set.restore(shards)?;
         let content = content.finish(shown_names(&shards), &options.infer())?;
-        Ok(MergedResult { shards, settings, content })
+        Ok(MergedResult { shards, settings, notes: distinct(notes), content })
     }
+}
+
+/// Returns the notes of all parts in their order, each of them once.
+fn distinct(notes: BTreeMap<usize, Vec<String>>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    notes.into_values().flatten().filter(|note| known.insert(note.clone())).collect()
 }
 
 /// The name of the setting of a caller that tells its commands apart.
@@ -411,7 +451,7 @@ const MAX_LISTED: usize = 1_000;
 /// Merges results of one kind.
 #[derive(Debug)]
 enum ContentMerger {
-    Columns { inferred: InferredMerger, first_records: Vec<Vec<u8>> },
+    Columns { inferred: InferredMerger, probable: Option<ProbablePayload> },
     Statistics(StatisticsMerger),
     Slices { by: String, slices: Box<SlicesMerger> },
     Comparison(Box<ComparisonMerger>),
@@ -421,9 +461,7 @@ impl ContentMerger {
     /// Creates a merger of results such as this one.
     fn of(first: &PartContent, options: &InferOptions) -> Result<Self, PartError> {
         Ok(match first {
-            PartContent::Columns { .. } => {
-                Self::Columns { inferred: InferredMerger::new(options), first_records: Vec::new() }
-            }
+            PartContent::Columns { .. } => Self::Columns { inferred: InferredMerger::new(options), probable: None },
             PartContent::Statistics(_) => Self::Statistics(StatisticsMerger::new(options)),
             PartContent::Slices { by, .. } => {
                 Self::Slices { by: by.clone(), slices: Box::new(SlicesMerger::new(by.clone(), options)) }
@@ -434,11 +472,8 @@ impl ContentMerger {
 
     fn add(&mut self, part: PartContent) -> Result<(), PartError> {
         match (self, part) {
-            (
-                Self::Columns { inferred, first_records },
-                PartContent::Columns { inferred: part, first_records: more },
-            ) => {
-                first_records.extend(more);
+            (Self::Columns { inferred, probable }, PartContent::Columns { inferred: part, probable: of_part }) => {
+                *probable = probable.take().or(of_part);
                 inferred.add(part)?;
             }
             (Self::Statistics(statistics), PartContent::Statistics(part)) => statistics.add(part)?,
@@ -446,19 +481,33 @@ impl ContentMerger {
                 slices.add(state)?;
             }
             (Self::Comparison(comparison), PartContent::Comparison(part)) => comparison.add(*part)?,
-            _ => return Err(PartError::Mixed("commands")),
+            (merger, part) => return Err(PartError::Mixed(merger.difference(&part))),
         }
         Ok(())
     }
 
+    /// Returns in what a result of another kind differs from those of this one.
+    fn difference(&self, part: &PartContent) -> String {
+        let own = match self {
+            Self::Slices { by, .. } => Some(by.as_str()),
+            _ => None,
+        };
+        let other = match part {
+            PartContent::Slices { by, .. } => Some(by.as_str()),
+            _ => None,
+        };
+        match own.or(other) {
+            Some(_) => format!("features to slice by: {} and {}", own.unwrap_or("none"), other.unwrap_or("none")),
+            None => "kinds".to_owned(),
+        }
+    }
+
     fn finish(self, names: Vec<String>, options: &InferOptions) -> Result<MergedContent, PartError> {
         Ok(match self {
-            Self::Columns { inferred, first_records } => {
+            Self::Columns { inferred, probable } => {
                 let inferred = inferred.finish(names);
                 let is_raw = options.record_type.is_none() && inferred.summary.record_type() == RecordType::Raw;
-                let records: Vec<_> = first_records.iter().map(Vec::as_slice).collect();
-                let probable = if is_raw { ProbablePayload::of_records(&records) } else { None };
-                MergedContent::Columns(inferred, probable)
+                MergedContent::Columns(inferred, probable.filter(|_| is_raw))
             }
             Self::Statistics(statistics) => MergedContent::Statistics(statistics.finish(names)),
             Self::Slices { by, slices } => MergedContent::Slices(by, slices.finish(names)?),
@@ -492,7 +541,7 @@ impl ComparisonMerger {
 
     fn add(&mut self, part: ComparedPart) -> Result<(), PartError> {
         if part.rules != self.rules {
-            return Err(PartError::Mixed("schemas, baselines or other rules"));
+            return Err(PartError::Mixed("schemas, baselines or other rules".to_owned()));
         }
         self.found.add(part.found)?;
         if let Some((statistics, shards)) = part.baseline {
@@ -518,13 +567,14 @@ impl ComparisonMerger {
     }
 }
 
-/// Returns the first records of the data set if the part has the first shard: all records are raw if those of any part are.
-fn first_records(shards: &[Shard], part: Part, options: &InferOptions) -> Result<Vec<Vec<u8>>> {
+/// Returns the probable kind of the first records of the data set if the part has the first shard: all records are raw if those of
+/// any part are.
+fn probable(shards: &[Shard], part: Part, options: &InferOptions) -> Result<Option<ProbablePayload>> {
     let is_tfrecord = shards.iter().all(|shard| shard.format == ShardFormat::TfRecord);
     let may_be_raw = options.record_type.is_none() && is_tfrecord;
     match may_be_raw && part.range(shards).contains(&0) {
-        true => ProbablePayload::sample(shards, &options.read),
-        false => Ok(Vec::new()),
+        true => ProbablePayload::of(shards, &options.read),
+        false => Ok(None),
     }
 }
 
@@ -535,6 +585,11 @@ fn states(shards: &[Shard], part: Part) -> Vec<(u32, ShardState)> {
     range.zip(own).map(|(number, shard)| (number as u32, shard.state())).collect()
 }
 
+/// Returns the version of a shard in a store. Those of files are times, which may differ between the machines that mount them.
+fn object_version(shard: &Shard) -> Option<String> {
+    shard.path.to_str().is_some_and(is_remote).then(|| shard.version()).flatten()
+}
+
 impl DataSet {
     fn of(shards: &[Shard]) -> Self {
         let mut hash = Xxh3::new();
@@ -543,6 +598,8 @@ impl DataSet {
             hash.update(&(name.len() as u64).to_le_bytes());
             hash.update(name);
             hash.update(&shard.size.to_le_bytes());
+            hash.update(object_version(shard).unwrap_or_default().as_bytes());
+            hash.update(&[0]);
         }
         Self { shards: shards.len(), hash: hash.digest() }
     }
@@ -553,7 +610,7 @@ impl DataSet {
         let is_complete = states.len() == self.shards
             && states.iter().enumerate().all(|(index, (number, _))| index == *number as usize);
         if !is_complete {
-            return Err(PartError::NotAPart("the parts have not all shards of the data set"));
+            return Err(PartError::Shards { found: states.len(), of: self.shards });
         }
         Ok(states.into_iter().map(|(_, state)| Shard::of_state(state)).collect())
     }
@@ -584,7 +641,14 @@ pub enum PartError {
     /// There are two different results of this part.
     Twice(Part),
     /// The results are of different things, which the text names in the plural.
-    Mixed(&'static str),
+    Mixed(String),
+    /// All parts together do not have each shard of the data set once.
+    Shards {
+        /// Number of shards of the parts.
+        found: usize,
+        /// Number of shards of the data set.
+        of: usize,
+    },
 }
 
 impl fmt::Display for PartError {
@@ -603,7 +667,15 @@ impl fmt::Display for PartError {
                 write!(f, "{number} of {of} parts {are} missing: {}{more}", listed.join(", "))
             }
             Self::Twice(part) => write!(f, "there are two different results of part {part}"),
-            Self::Mixed(what) => write!(f, "these are partial results of different {what}"),
+            Self::Mixed(what) => {
+                write!(f, "these are partial results of different {what}; read all parts with the same command line")
+            }
+            Self::Shards { found, of } => {
+                write!(
+                    f,
+                    "the parts have {found} shards, not each of the {of} of the data set once; read all parts again"
+                )
+            }
         }
     }
 }
@@ -618,7 +690,8 @@ impl std::error::Error for PartError {
             | Self::Empty
             | Self::Missing { .. }
             | Self::Twice(_)
-            | Self::Mixed(_) => None,
+            | Self::Mixed(_)
+            | Self::Shards { .. } => None,
         }
     }
 }

@@ -253,18 +253,57 @@ fn parts_that_do_not_belong_together_are_refused() {
     refused(missing, "3 of 5 parts are missing: 1/5, 2/5, 3/5");
     refused(
         parts(&one, 2, &[]).into_iter().chain(parts(&one, 3, &[])).collect(),
-        "these are partial results of different numbers of parts",
+        "these are partial results of different numbers of parts: 2 and 3; read all parts with the same command line",
     );
     let other = set([examples(0..3), examples(3..7), examples(6..9)], OnError::Fail);
     let mixed = parts(&one, 2, &[]).into_iter().take(1).chain(parts(&other, 2, &[]).into_iter().skip(1));
-    refused(mixed.collect(), "these are partial results of different data sets, or of one that has changed");
+    refused(
+        mixed.collect(),
+        "these are partial results of different data sets, or of one that has changed; read all parts with the same command line",
+    );
     let mixed =
         parts(&one, 2, &[("a", "1")]).into_iter().take(1).chain(parts(&one, 2, &[("a", "2")]).into_iter().skip(1));
-    refused(mixed.collect(), "these are partial results of different options");
+    refused(
+        mixed.collect(),
+        "these are partial results of different options: a is 1 and 2; read all parts with the same command line",
+    );
+    let sliced = |by: &str| {
+        let options = one.options(Part::new(0, 2), 1);
+        PartialResult::read(&one.shards(), PartWork::Slices(by), BTreeMap::new(), &options, &progress).unwrap()
+    };
+    let second = PartialResult::read(
+        &one.shards(),
+        PartWork::Slices("word"),
+        BTreeMap::new(),
+        &one.options(Part::new(1, 2), 1),
+        &progress,
+    );
+    refused(
+        vec![sliced("class"), second.unwrap()],
+        "these are partial results of different features to slice by: class and word; read all parts with the same command line",
+    );
     refused(Vec::new(), "there is no partial result");
     // A part that was read twice counts once.
     let twice = parts(&one, 2, &[]).into_iter().chain(parts(&one, 2, &[])).collect();
     assert!(merge(twice).is_ok());
+}
+
+#[test]
+fn a_part_of_a_schema_has_no_records() {
+    let set = set([examples(0..500)], OnError::Fail);
+    let bytes = parts(&set, 1, &[]).remove(0).to_bytes();
+    let (size, word) = (set.shards()[0].size, b"word 10000");
+    assert!((bytes.len() as u64) < size / 4, "{} of {size}", bytes.len());
+    assert!(!bytes.windows(word.len()).any(|window| window == word));
+}
+
+#[test]
+fn notes_may_differ_between_parts() {
+    let set = set([examples(0..3), examples(3..6)], OnError::Fail);
+    let notes = [vec!["a".to_owned(), "b".to_owned()], vec!["b".to_owned(), "c".to_owned()]];
+    let parts = parts(&set, 2, &[]).into_iter().zip(notes).rev();
+    let parts = parts.map(|(part, notes)| PartialResult::from_bytes(&part.with_notes(notes).to_bytes()).unwrap());
+    assert_eq!(merge(parts.collect()).unwrap().notes, ["a", "b", "c"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use tfarrow_dataset::{FormatFilter, resolve_filtered};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartialResult};
 
 use crate::{
-    args::Merge,
+    args::{Merge, SchemaFormat},
     commands::{
         part_settings::{FORMAT, LAYOUT, PartSettings, required},
         partial::cause,
@@ -24,19 +24,36 @@ use crate::{
 /// Maximum size of the result of a part in bytes.
 const MAX_BYTES: u64 = 2 << 30;
 
+/// The error of a `schema.pbtxt` of parts that have no statistics of values.
+const NO_VALUES: &str = "a schema.pbtxt depends on the values, which these parts of schema do not have: read all parts \
+                         again with `schema --format pbtxt`";
+
+/// The error of another format of parts that have statistics of values in place of columns.
+const NO_COLUMNS: &str = "these are parts of `schema --format pbtxt`, which have no other format: leave --format and --json \
+                          out, or read all parts again with the format";
+
 /// Merges the parts, and prints the result.
 pub(crate) fn run(args: &Merge) -> Result<u8> {
-    let MergedResult { shards, settings, content } = read(&args.parts)?;
+    let MergedResult { shards, settings, notes, content } = read(&args.parts)?;
     let settings = PartSettings::parse(&settings)?;
     args.check(&settings.command)?;
-    settings.notes.iter().for_each(|note| stderr::print(&escape(note)));
+    notes.iter().for_each(|note| stderr::print(&escape(note)));
     match content {
         MergedContent::Columns(inferred, probable) => {
             let layout = required(settings.layout, LAYOUT)?;
+            let format = args.format(&settings)?;
+            if format == SchemaFormat::Pbtxt {
+                return Err(Usage(NO_VALUES.to_owned()).into());
+            }
             let found = InferredSchema::new(shards, inferred, layout, settings.record_type)?.with_probable(probable);
-            schema::print(&found, args.format(&settings)?, &settings.sources)
+            schema::print(&found, format, &settings.sources)
         }
-        MergedContent::Statistics(statistics) if settings.command == schema::NAME => schema::print_pbtxt(&statistics),
+        MergedContent::Statistics(statistics) if settings.command == schema::NAME => {
+            if args.format::<SchemaFormat>(&settings)? != SchemaFormat::Pbtxt {
+                return Err(Usage(NO_COLUMNS.to_owned()).into());
+            }
+            schema::print_pbtxt(&statistics)
+        }
         MergedContent::Statistics(statistics) => {
             let report = StatisticsReport::new(statistics.summarize());
             stats::print(args.format(&settings)?, &statistics, &report)

@@ -8,7 +8,7 @@ use tfarrow_stats::COMMAND;
 
 /// The names of the settings besides that of the command.
 const SOURCES: &str = "sources";
-const NOTES: &str = "notes";
+const BASELINE: &str = "baseline";
 pub(super) const FORMAT: &str = "format";
 pub(super) const LAYOUT: &str = "layout";
 const RECORD_TYPE: &str = "record-type";
@@ -21,8 +21,8 @@ pub struct PartSettings {
     pub command: String,
     /// The sources.
     pub sources: Vec<String>,
-    /// The notes about files that were skipped, and about missing shards.
-    pub notes: Vec<String>,
+    /// The sources of the baseline, of `validate` and `report`.
+    pub baseline: Vec<String>,
     /// The output format, of a command that has several.
     pub format: Option<String>,
     /// The layout of columns, of `schema`.
@@ -34,16 +34,21 @@ pub struct PartSettings {
 }
 
 impl PartSettings {
-    /// Returns the settings by name, as the results of parts have them.
+    /// Returns the settings by name, as the results of parts have them. The sources have no queries, which may be secrets such as
+    /// signatures, and which may differ between processes.
     ///
     /// # Errors
     /// A failure of the JSON writer, of which no case is known.
     pub fn to_map(&self) -> Result<BTreeMap<String, String>> {
-        let Self { command, sources, notes, format, layout, record_type, title } = self;
+        let Self { command, sources, baseline, format, layout, record_type, title } = self;
+        let list = |sources: &[String]| {
+            serde_json::to_string(&sources.iter().map(|source| without_query(source)).collect::<Vec<_>>())
+        };
+        let baseline = if baseline.is_empty() { None } else { Some(list(baseline)?) };
         let settings = [
             (COMMAND, Some(command.clone())),
-            (SOURCES, Some(serde_json::to_string(sources)?)),
-            (NOTES, Some(serde_json::to_string(notes)?)),
+            (SOURCES, Some(list(sources)?)),
+            (BASELINE, baseline),
             (FORMAT, format.clone()),
             (LAYOUT, layout.map(|layout| layout.name().to_owned())),
             (RECORD_TYPE, record_type.map(|record_type| record_type.name().to_owned())),
@@ -61,12 +66,23 @@ impl PartSettings {
         Ok(Self {
             command: text(COMMAND)?.clone(),
             sources: serde_json::from_str(text(SOURCES)?)?,
-            notes: serde_json::from_str(text(NOTES)?)?,
+            baseline: settings.get(BASELINE).map_or(Ok(Vec::new()), |list| serde_json::from_str(list))?,
             format: settings.get(FORMAT).cloned(),
             layout: settings.get(LAYOUT).map(|name| name.parse()).transpose()?,
             record_type: settings.get(RECORD_TYPE).map(|name| name.parse()).transpose()?,
             title: settings.get(TITLE).cloned(),
         })
+    }
+}
+
+/// A source without its query, if it is the URL of a file on a web server.
+fn without_query(source: &str) -> &str {
+    let is_url = ["http://", "https://"]
+        .iter()
+        .any(|scheme| source.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    match source.split_once('?') {
+        Some((url, _)) if is_url => url,
+        _ => source,
     }
 }
 
@@ -80,18 +96,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn queries_of_sources_are_left_out() {
+        let sources = ["https://host/a.tfrecord?signature=secret", "HTTP://host/b?x", "s3://bucket/?.tfrecord", "a?.b"];
+        let settings = PartSettings { sources: sources.map(str::to_owned).to_vec(), ..PartSettings::default() };
+        let map = settings.to_map().unwrap();
+        assert!(!map[SOURCES].contains("secret"));
+        let restored = PartSettings::parse(&map).unwrap().sources;
+        assert_eq!(restored, ["https://host/a.tfrecord", "HTTP://host/b", "s3://bucket/?.tfrecord", "a?.b"]);
+    }
+
+    #[test]
     fn settings_are_restored_from_their_map() {
         let least = PartSettings { command: "stats".to_owned(), ..PartSettings::default() };
         let all = PartSettings {
             command: "schema".to_owned(),
             sources: vec!["a \"b\"".to_owned(), "c\n".to_owned()],
-            notes: vec!["1 file was skipped".to_owned()],
+            baseline: vec!["d".to_owned()],
             format: Some("json".to_owned()),
             layout: Some(Layout::List),
             record_type: Some(RecordType::SequenceExample),
             title: Some("Trees".to_owned()),
         };
-        for (settings, count) in [(least, 3), (all, 7)] {
+        for (settings, count) in [(least, 2), (all, 7)] {
             let map = settings.to_map().unwrap();
             assert_eq!(map.len(), count);
             assert_eq!(PartSettings::parse(&map).unwrap(), settings);

@@ -33,35 +33,51 @@ pub(super) fn value_name(value: &impl ValueEnum) -> String {
 /// The shards of a part; all shards without one.
 ///
 /// # Errors
-/// Standard input, which has no parts.
+/// As [`check_sources`].
 pub(super) fn share(shards: Vec<Shard>, part: Option<Part>) -> Result<Vec<Shard>, Usage> {
     let Some(part) = part else { return Ok(shards) };
     check_sources(&shards)?;
     Ok(shards.get(part.range(&shards)).unwrap_or_default().to_vec())
 }
 
-fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
-    match shards.iter().any(Shard::is_stdin) {
-        true => Err(Usage("standard input has no parts: each process reads the sources by their names".to_owned())),
-        false => Ok(()),
-    }
+/// Checks that each of several processes can read the shards of a data set.
+///
+/// # Errors
+/// Standard input or a pipe, which can be read only once, and whose size is not known.
+pub(crate) fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
+    let Some(stream) = shards.iter().find(|shard| shard.is_stream()) else { return Ok(()) };
+    let name = if stream.is_stdin() { "standard input".into() } else { stream.path.display().to_string() };
+    let why = "has no parts, because only one process can read it: copy it to a file, and name that file";
+    Err(Usage(format!("{name} {why}")))
 }
 
-/// The shards of a data set of which a part is read, and the notes about other files. Those of the part can be read repeatedly.
-pub(super) fn shards(sources: &[String], part: Part) -> Result<(Vec<Shard>, Vec<String>)> {
+/// A data set of which a part is read.
+pub(super) struct PartSource {
+    /// All shards. Those of the part can be read repeatedly.
+    pub(super) shards: Vec<Shard>,
+    /// The notes about files that were skipped, and about missing shards. Results of other parts among the files, which appear
+    /// while the part is read, make them differ from those of other parts.
+    pub(super) notes: Vec<String>,
+}
+
+/// Finds the data set of which a part is read.
+///
+/// # Errors
+/// As [`check_sources`], and I/O errors.
+pub(super) fn source(sources: &[String], part: Part) -> Result<PartSource> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
     let notes = stderr::skipped_notes(&skipped_files, &missing);
     check_sources(&shards)?;
     part.spool_for_scan(&mut shards)?;
-    Ok((shards, notes))
+    Ok(PartSource { shards, notes })
 }
 
-/// Reads a part of `shards`, and writes the result. Anomalies and damage are those of the data set, so that `merge` reports them.
+/// Reads a part of a data set, and writes the result. Anomalies and damage are those of the data set, so that `merge` reports them.
 pub(super) fn write(
     args: &PartArgs,
     part: Part,
-    shards: &[Shard],
+    PartSource { shards, notes }: &PartSource,
     work: PartWork<'_>,
     settings: &PartSettings,
     options: &InferOptions,
@@ -80,7 +96,7 @@ pub(super) fn write(
     let result =
         PartialResult::read(shards, work, settings.to_map()?, &options, &observer(&progress)).map_err(cause)?;
     drop(progress);
-    let bytes = result.to_bytes();
+    let bytes = result.with_notes(notes.clone()).to_bytes();
     match &args.partial {
         None => output::bytes(&bytes)?,
         Some(path) => {

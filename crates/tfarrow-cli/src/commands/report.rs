@@ -44,6 +44,7 @@ fn read_part(args: &Report) -> Result<u8> {
     let settings = PartSettings {
         command: NAME.to_owned(),
         sources: args.sources.clone(),
+        baseline: args.against.baseline.clone(),
         title: args.title.clone(),
         format: args.summary.json.then(|| JSON.to_owned()),
         ..PartSettings::default()
@@ -60,7 +61,7 @@ pub(super) fn check(path: &Path, json: bool) -> Result<()> {
     match path == Path::new("-") {
         true if json => Err(Usage("--json needs standard output, which takes the page".to_owned()).into()),
         true => Ok(()),
-        false => Ok(output::refuse_other_file(path, page::START.as_bytes(), "a report page")?),
+        false => output::refuse_other_file(path, page::START.as_bytes(), "a report page"),
     }
 }
 

@@ -59,15 +59,14 @@ fn check(format: StatsFormat) -> Result<(), Usage> {
 /// Reads a part of the sources.
 fn read_part(args: &Stats, part: Part) -> Result<u8> {
     let work = args.by.as_deref().map_or(PartWork::Statistics, PartWork::Slices);
-    let (shards, notes) = partial::shards(&args.sources, part)?;
+    let source = partial::source(&args.sources, part)?;
     let settings = PartSettings {
         command: NAME.to_owned(),
         sources: args.sources.clone(),
-        notes,
         format: Some(value_name(&args.format.get())),
         ..PartSettings::default()
     };
-    partial::write(&args.part, part, &shards, work, &settings, &inspect::options(&args.looking))
+    partial::write(&args.part, part, &source, work, &settings, &inspect::options(&args.looking))
 }
 
 /// Prints statistics and the report of them, and returns the exit status.

@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
         let settings = PartSettings {
             command: NAME.to_owned(),
             sources: sources.clone(),
+            baseline: against.baseline.clone(),
             format: Some(value_name(&format)),
             ..PartSettings::default()
         };
@@ -83,8 +84,7 @@ pub(super) fn print(compared: &Comparison, format: ValidateFormat, update: Optio
     Ok(exit_status(compared, report.records() == 0))
 }
 
-/// Compares a part of a data set, and writes the result. `examples` is the number of example records of a report. The notes of the
-/// settings are set here.
+/// Compares a part of a data set, and writes the result. `examples` is the number of example records of a report.
 pub(super) fn compare_part(
     ComparisonTask { sources, against, environment, looking }: ComparisonTask<'_>,
     (args, part): (&PartArgs, Part),
@@ -99,19 +99,18 @@ pub(super) fn compare_part(
     let schema = against.schema.as_deref().map(read_schema).transpose()?;
     let baseline = match against.baseline.is_empty() {
         true => None,
-        false => Some(partial::shards(&against.baseline, part)?),
+        false => Some(partial::source(&against.baseline, part)?),
     };
-    let (baseline, mut notes) = baseline.unzip();
+    let (baseline, notes) = baseline.map(|baseline| (baseline.shards, baseline.notes)).unzip();
     let (schema, baseline, max_drift) = (schema.as_ref(), baseline.as_deref(), against.max_drift);
     let expected = PartExpected { schema, environment, baseline, max_drift, examples };
-    let (shards, more) = partial::shards(sources, part)?;
-    notes.get_or_insert_default().extend(more);
-    if examples.is_some() && are_events(&shards) {
+    let mut source = partial::source(sources, part)?;
+    source.notes.splice(0..0, notes.unwrap_or_default());
+    if examples.is_some() && are_events(&source.shards) {
         let why = "the curves of TensorBoard's event files are drawn from all of them at once: leave --part out";
         return Err(Usage(why.to_owned()).into());
     }
-    let settings = PartSettings { notes: notes.unwrap_or_default(), ..settings };
-    partial::write(args, part, &shards, PartWork::Comparison(expected), &settings, &inspect::options(looking))
+    partial::write(args, part, &source, PartWork::Comparison(expected), &settings, &inspect::options(looking))
 }
 
 /// A data set that was compared with a schema and a baseline.

@@ -478,10 +478,15 @@ impl Summary {
             // A decoder of lists does not report which records fit.
             RecordType::ExampleList => false,
             record_type => {
-                let mut features = self.features_of(record_type).peekable();
-                features.peek().is_some() && features.all(|feature| feature.is_settled(layout))
+                self.features_of(record_type).next().is_some() && self.first_unsettled(layout, record_type).is_none()
             }
         }
+    }
+
+    /// Returns the first feature of records of this type whose column a further record may change, although the record fits it.
+    #[doc(hidden)]
+    pub fn first_unsettled(&self, layout: Layout, record_type: RecordType) -> Option<&FeatureSummary> {
+        self.features_of(record_type).find(|feature| !feature.is_settled(layout))
     }
 
     /// Returns the features that records of this type have. Raw records and messages have none.

@@ -14,6 +14,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
 use crate::example::wire::{self, FIXED32, FIXED64, LEN, START_GROUP, VARINT};
 
 /// Maximum depth of messages in messages that are looked into.
@@ -38,6 +40,19 @@ pub enum WireValue<'a> {
     Bytes(&'a [u8]),
     /// Bytes that are the fields of a message, or a group.
     Message(WireMessage<'a>),
+}
+
+/// All [kinds](WireValue::kind).
+const KINDS: [&str; 6] = ["integer", "fixed64", "fixed32", "text", "bytes", "message"];
+
+/// Deserializes numbers of values by kind. Bytes that are not trusted may have other names, which are an error.
+fn kinds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<&'static str, u64>, D::Error> {
+    let found = BTreeMap::<String, u64>::deserialize(deserializer)?;
+    let known = |(name, values): (String, u64)| match KINDS.iter().find(|kind| **kind == name) {
+        Some(kind) => Ok((*kind, values)),
+        None => Err(D::Error::unknown_variant(&name, &KINDS)),
+    };
+    found.into_iter().map(known).collect()
 }
 
 impl WireValue<'_> {
@@ -119,18 +134,19 @@ fn is_text(text: &str) -> bool {
 }
 
 /// A field of messages of one unknown type.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireField {
     /// Number of messages that have the field.
     pub present: u64,
     /// Number of values.
     pub values: u64,
     /// The [kinds](WireValue::kind) of its values, with their numbers.
+    #[serde(deserialize_with = "kinds")]
     pub kinds: BTreeMap<&'static str, u64>,
 }
 
 /// The fields of messages of one unknown type, by their path: field numbers from the record on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireFields {
     /// Number of records.
     pub records: u64,

@@ -13,7 +13,8 @@ use tfarrow_codec::OnError;
 use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
 
 use crate::{
-    Error, Reshard, Result, journal::Journal, output::Destination, plan::setup::Conversion, worker::job::JobTotals,
+    ConvertOptions, Error, Reshard, Result, journal::Journal, output::Destination, plan::setup::Conversion,
+    worker::job::JobTotals,
 };
 
 /// Converts with the columns of a sample. `None` if that is not safe, or a record does not fit.
@@ -42,7 +43,7 @@ pub(crate) fn run_part(conversion: &Conversion<'_>) -> Result<(JobTotals, Inferr
     let inferred = columns_of_part(conversion)?;
     match conversion.convert(Some(&inferred)) {
         Err(error) if error.is_misfit() && !matches!(error, Error::Differs { .. }) && inferred.sampled.is_some() => {
-            Err(Error::PartColumns { misfit: Some(Box::new(error)) })
+            Err(Error::PartColumns { misfit: Box::new(error) })
         }
         result => result.map(|totals| (totals, inferred)),
     }
@@ -52,7 +53,7 @@ pub(crate) fn run_part(conversion: &Conversion<'_>) -> Result<(JobTotals, Inferr
 /// must have.
 ///
 /// # Errors
-/// [`Error::PartColumns`] if all records may have other columns, and those of [`Conversion::infer`].
+/// [`Error::UnsettledColumns`] if all records may have other columns, and those of [`Conversion::infer`].
 pub(crate) fn columns_of_part(conversion: &Conversion<'_>) -> Result<Inferred> {
     let options = conversion.options;
     let (sample, is_stated) = match options.sample {
@@ -63,7 +64,24 @@ pub(crate) fn columns_of_part(conversion: &Conversion<'_>) -> Result<Inferred> {
     // Where corrupt records are skipped, so would be a record that does not fit.
     let is_certain = inferred.sampled.is_none()
         || options.read.on_error == OnError::Fail && inferred.summary.is_settled(options.layout, options.record_type);
-    if is_certain || is_stated { Ok(inferred) } else { Err(Error::PartColumns { misfit: None }) }
+    if is_certain || is_stated {
+        Ok(inferred)
+    } else {
+        Err(Error::UnsettledColumns { why: why_unsettled(&inferred, options) })
+    }
+}
+
+/// Returns why a sample does not determine the columns of all records.
+fn why_unsettled(inferred: &Inferred, options: &ConvertOptions) -> String {
+    let summary = &inferred.summary;
+    let record_type = options.record_type.unwrap_or_else(|| summary.record_type());
+    match summary.first_unsettled(options.layout, record_type) {
+        _ if options.read.on_error == OnError::Skip => "a record that does not fit them would be skipped".to_owned(),
+        Some(feature) => {
+            format!("no record of the sample has a value that decides the type of feature {:?}", feature.name)
+        }
+        None => format!("its records are {}, whose columns depend on all of them", record_type.name()),
+    }
 }
 
 /// Infers the columns from a sample; `None` if a misfit would not prove them wrong. The pass over all records reports

@@ -9,7 +9,7 @@ use std::{
 use tfarrow_codec::Records;
 use tfarrow_dataset::{DamageReport, Fault, Lost};
 
-use self::quarantine::Quarantine;
+use self::quarantine::{OtherFiles, Quarantine};
 use crate::{Result, earlier::Earlier};
 
 pub(crate) mod quarantine;
@@ -30,12 +30,13 @@ struct LogState {
 }
 
 impl DamageLog {
-    /// An empty log. Lost bytes are written to the file `quarantine`, if one is given, which is created at once.
+    /// An empty log. Lost bytes are written to the file `quarantine`, if one is given, which is created at once. `others` are the
+    /// files of other parts, if the conversion is one of a part.
     ///
     /// # Errors
     /// As [`Quarantine::create`].
-    pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier, is_attempt: bool) -> Result<Self> {
-        let quarantine = quarantine.map(|path| Quarantine::create(path, earlier, is_attempt)).transpose()?;
+    pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier, others: Option<OtherFiles>) -> Result<Self> {
+        let quarantine = quarantine.map(|path| Quarantine::create(path, earlier, others)).transpose()?;
         let report = DamageReport::new(FAULTS);
         Ok(Self { state: Mutex::new(LogState { report, shards: HashSet::new(), quarantine }) })
     }

@@ -1,18 +1,19 @@
 //! The quarantine: a TFRecord file of the corrupt records and bytes that a conversion skips.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
     fs::{self, File},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
-use tfarrow_codec::EncoderBuilder;
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, cast::AsArray};
+use arrow_schema::{DataType, Field, Schema};
+use tfarrow_codec::{DecoderBuilder, EncoderBuilder, OnError};
 use tfarrow_dataset::{
-    Compression, ErrorKind, Fault, Lost, OutputFile, ReadOptions, ShardFormat, ShardReader, ShardWriter, UNFINISHED,
-    existing, is_remote, resolve,
+    Compression, ErrorKind, Fault, Lost, OutputFile, Part, ReadOptions, Shard, ShardBatchReader, ShardFormat,
+    ShardReader, ShardWriter, UNFINISHED, existing, is_remote, resolve,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -47,10 +48,61 @@ pub(crate) struct Quarantine {
     contents: RecordSet,
     /// The record and the error of the last lost bytes of each shard: further pieces of them have no error of their own.
     last_lost: HashMap<usize, (u64, String)>,
-    /// Whether other processes may write the same quarantine at the same time.
-    is_attempt: bool,
+    /// The files of other parts, if the conversion is one of a part. Other processes may then write the same quarantine at the
+    /// same time.
+    others: Option<OtherFiles>,
     /// Rejects a second run with the same quarantine; `None` in an object store, and for attempts.
     _lock: Option<QuarantineLock>,
+}
+
+/// The paths of the shards of all other parts, as the records of a quarantine name them. The quarantine of one part must not
+/// replace that of another.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherFiles(HashSet<String>);
+
+impl OtherFiles {
+    /// The files of a data set that are not in this part.
+    pub(crate) fn of(shards: &[Shard], part: Part) -> Self {
+        let own = part.range(shards);
+        let others = shards.iter().enumerate().filter(|(number, _)| !own.contains(number));
+        Self(others.map(|(_, shard)| shard.path.to_string_lossy().into_owned()).collect())
+    }
+
+    /// Checks that the file `path`, if it exists, is not the quarantine of another part.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it is, and I/O errors.
+    fn check(&self, path: &Path) -> Result<()> {
+        if self.0.is_empty() || !exists(path)? {
+            return Ok(());
+        }
+        match self.first_in(path)? {
+            None => Ok(()),
+            Some(file) => {
+                let why = format!("has what was skipped of {file}, which is a shard of another part");
+                refuse(path, &format!("{why}: name one quarantine for each part, or remove this file"))
+            }
+        }
+    }
+
+    /// Returns the first of these files that a record of the quarantine `path` names. Records that are no records of a quarantine
+    /// name none.
+    fn first_in(&self, path: &Path) -> Result<Option<String>> {
+        let schema = Arc::new(Schema::new(vec![Field::new("file", DataType::Utf8, true)]));
+        let read = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+        for shard in resolve(&[path])?.iter().filter(|shard| shard.format == ShardFormat::TfRecord) {
+            let decoder = DecoderBuilder::new(Arc::clone(&schema)).with_on_error(OnError::Skip);
+            let batches = ShardBatchReader::new(ShardReader::open(shard, &read)?, decoder);
+            for batch in batches.map_err(|e| Error::codec(path, e))? {
+                let batch = batch.map_err(|e| Error::arrow(path, e))?;
+                let names = batch.columns().iter().filter_map(|column| column.as_string_opt::<i32>()).flatten();
+                if let Some(name) = names.flatten().find(|name| self.0.contains(*name)) {
+                    return Ok(Some(name.to_owned()));
+                }
+            }
+        }
+        Ok(None)
+    }
 }
 
 enum QuarantineOutput {
@@ -90,17 +142,21 @@ impl Quarantine {
         }
     }
 
-    /// Creates the quarantine `path`, a file or the URL of an object. Several processes may write it at the same time as
-    /// attempts at the same part.
+    /// Creates the quarantine `path`, a file or the URL of an object. With `others`, those of a part, several processes may write
+    /// it at the same time as attempts at the same part.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, or if it exists and is
-    /// [refused](Earlier::Refused); I/O errors.
-    pub(crate) fn create(path: &Path, earlier: Earlier, is_attempt: bool) -> Result<Self> {
+    /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, if it is the quarantine of another part, or
+    /// if it exists and is [refused](Earlier::Refused); I/O errors.
+    pub(crate) fn create(path: &Path, earlier: Earlier, others: Option<OtherFiles>) -> Result<Self> {
+        let is_attempt = others.is_some();
         let name = check_name(path)?;
         let is_object = path.to_str().is_some_and(is_remote);
         if !is_object && !folder_of(path).is_dir() {
             return refuse(path, NO_FOLDER);
+        }
+        if let Some(others) = &others {
+            others.check(path)?;
         }
         let lock = (!is_object && !is_attempt).then(|| QuarantineLock::of(path, name)).transpose()?;
         let output = match earlier {
@@ -120,11 +176,17 @@ impl Quarantine {
                         OutputFile::create_at(path, &part, replace)
                     }
                 };
-                output_file(path, create, replace)?
+                match output_file(path, create, replace) {
+                    // Another attempt has named its file since it was found to be missing.
+                    Err(Error::Exists { .. }) if is_attempt && earlier == Earlier::Compared => {
+                        QuarantineOutput::Existing(records_of(path)?)
+                    }
+                    output => output?,
+                }
             }
         };
         let (contents, last_lost) = (RecordSet::default(), HashMap::new());
-        Ok(Self { path: path.to_owned(), output, contents, last_lost, is_attempt, _lock: lock })
+        Ok(Self { path: path.to_owned(), output, contents, last_lost, others, _lock: lock })
     }
 
     /// Adds lost bytes, or a further piece of them. `shard` is the number of the shard, and `path` its path.
@@ -188,15 +250,19 @@ impl Quarantine {
     /// Completes the quarantine, which now gets its name. Without records no file is created.
     ///
     /// # Errors
-    /// [`Error::Differs`] if an existing file has other records; I/O errors.
+    /// [`Error::Differs`] if an existing file has other records, [`Error::Usage`] if the quarantine of another part has appeared at
+    /// its path; I/O errors.
     pub(crate) fn finish(self) -> Result<()> {
+        if let (QuarantineOutput::New { replace: true, .. }, Some(others)) = (&self.output, &self.others) {
+            others.check(&self.path)?;
+        }
         let wrap = |e| Error::io(&self.path, e);
         match self.output {
             QuarantineOutput::Existing(records) if records == self.contents => Ok(()),
             QuarantineOutput::Existing(_) => Err(Error::Differs { path: self.path }),
             QuarantineOutput::New { writer, .. } if self.contents.records > 0 => {
                 match writer.finish().map_err(wrap)?.persist() {
-                    Err(error) if self.is_attempt && exists(&self.path)? => {
+                    Err(error) if self.others.is_some() && exists(&self.path)? => {
                         // Another attempt has written it in the meantime.
                         match records_of(&self.path)? == self.contents {
                             true => Ok(()),

@@ -525,7 +525,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let shard = resolve(&[&path]).unwrap().remove(0);
         let (progress, damage) =
-            (Progress::default(), DamageLog::new(None, crate::earlier::Earlier::Refused, false).unwrap());
+            (Progress::default(), DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap());
         let options = ReadOptions { partial_tail, ..ReadOptions::default() };
         let context = ReadContext { options, progress: &progress, damage: &damage };
         let mut reader =

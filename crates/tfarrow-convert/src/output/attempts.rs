@@ -25,7 +25,7 @@ pub(crate) fn create(path: &Path, overwrite: bool) -> Result<OutputFile> {
 }
 
 /// Removes the temporary files of all attempts at these outputs, which have their names. Errors are ignored: a file that is left
-/// takes space alone. An attempt that still writes one of them ends with the output of this name, or with an error.
+/// only takes space. An attempt that still writes one of them ends with the output of this name, or with an error.
 pub(crate) fn remove<'p>(outputs: impl Iterator<Item = &'p Path>) {
     let mut folders: HashMap<&Path, HashSet<String>> = HashMap::new();
     for output in outputs.filter(|output| !output.to_str().is_some_and(is_remote)) {

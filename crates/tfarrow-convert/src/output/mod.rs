@@ -118,10 +118,26 @@ impl Output {
         let overwrite = *earlier == Earlier::Replaced;
         let file = match journal {
             Some(journal) => OutputFile::create_at(path, &journal.start_output(path)?, overwrite)?,
-            None if *is_attempt => attempts::create(path, overwrite)?,
+            None if *is_attempt => match attempts::create(path, overwrite) {
+                Err(error) => return Self::named_meanwhile(path, *earlier, error),
+                file => file?,
+            },
             None => OutputFile::create(path, overwrite)?,
         };
         Ok(Self::File(file, Box::default()))
+    }
+
+    /// Returns the existing output for comparison, if another attempt has given its file this name after it was found to be free:
+    /// `error` says so.
+    ///
+    /// # Errors
+    /// The error, if it is another one.
+    fn named_meanwhile(path: &Path, earlier: Earlier, error: tfarrow_dataset::Error) -> Result<Self> {
+        let may_exist = earlier == Earlier::Compared && matches!(error.kind(), ErrorKind::Exists);
+        match may_exist.then(|| ExistingOutput::open(path)).transpose()?.flatten() {
+            Some(existing) => Ok(Self::Existing(existing)),
+            None => Err(error.into()),
+        }
     }
 
     /// Completes the output after its last byte.
@@ -240,6 +256,21 @@ mod tests {
         let mut output = Output::create(destination, &options(earlier), None).unwrap();
         output.write_all(bytes).unwrap();
         output.close().unwrap()
+    }
+
+    #[test]
+    fn an_output_that_was_named_before_the_temporary_file_was_created_is_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "same").unwrap();
+        let exists = || attempts::create(&path, false).unwrap_err();
+        for (bytes, is_same) in [(b"same", true), (b"late", false)] {
+            let mut output = Output::named_meanwhile(&path, Earlier::Compared, exists()).unwrap();
+            assert_eq!(output.write_all(bytes).is_ok(), is_same);
+        }
+        assert!(Output::named_meanwhile(&path, Earlier::Refused, exists()).is_err());
+        let other = attempts::create(folder.path(), false).unwrap_err();
+        assert!(Output::named_meanwhile(folder.path(), Earlier::Compared, other).is_err());
     }
 
     #[test]

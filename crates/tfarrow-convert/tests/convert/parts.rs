@@ -44,13 +44,13 @@ fn columns_of_a_sample_that_do_not_fit_have_a_remedy() {
     folder.write("in/b.tfrecord", &frames(0, 10));
     let source = folder.path("in");
     let error = folder.convert(&source, "out", &part(0, 2, options(Target::Parquet, 1))).unwrap_err();
-    assert!(matches!(&error, Error::PartColumns { misfit: Some(_) }) && !error.is_usage(), "{error}");
+    assert!(matches!(&error, Error::PartColumns { .. }) && !error.is_usage(), "{error}");
     assert_eq!(error.remedies(), [Remedy::StateColumns]);
     // Corrupt records are skipped, and so would be a record that does not fit.
     let skip = ReadOptions { on_error: tfarrow_codec::OnError::Skip, ..ReadOptions::default() };
     let skipping = ConvertOptions { read: skip, ..options(Target::Parquet, 1) };
     let error = folder.convert(&source, "out", &part(0, 2, skipping)).unwrap_err();
-    assert!(matches!(&error, Error::PartColumns { misfit: None }) && error.is_usage(), "{error}");
+    assert!(matches!(&error, Error::UnsettledColumns { .. }) && error.is_usage(), "{error}");
     assert_eq!(files(&folder.path("out")), [""; 0]);
     // The columns are given.
     let schema = infer(&resolve(&[&source]).unwrap(), Sample::All, 1, &|_, _| ()).unwrap();
@@ -66,7 +66,7 @@ fn columns_of_a_sample_that_do_not_fit_have_a_remedy() {
     }
 }
 
-/// A part looks at the outputs of all parts before anything is written.
+/// A part compares the names of the outputs of all parts before anything is written.
 #[test]
 fn two_sources_of_one_output_are_an_error_of_every_part() {
     let folder = Folder::new();

@@ -3,6 +3,7 @@
 //! A message does not name its type. A type is probable if all fields of the records are among its fields, with the same wire
 //! types, those that such messages always have are there, and no record has several members of a `oneof`.
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::infer::{WireFields, WireMessage, WireValue};
 
 use super::shard_reader::{ReadOptions, ShardReader};
@@ -13,7 +14,7 @@ const SAMPLE_RECORDS: usize = 1_000;
 const SAMPLE_BYTES: usize = 4 << 20;
 
 /// The probable kind of records that are no Examples.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbablePayload {
     /// The kind, such as "JPEG images" or "tensorflow.TensorProto messages".
     pub name: String,
@@ -39,7 +40,7 @@ impl ProbablePayload {
     ///
     /// # Errors
     /// A shard that cannot be read. A corrupt record ends the sample.
-    pub fn sample(shards: &[Shard], read: &ReadOptions) -> Result<Vec<Vec<u8>>> {
+    fn sample(shards: &[Shard], read: &ReadOptions) -> Result<Vec<Vec<u8>>> {
         let (mut sample, mut bytes) = (Vec::new(), 0);
         'shards: for shard in shards {
             let mut reader = ShardReader::open(shard, read)?;

@@ -46,8 +46,9 @@ impl Part {
         divide(&sizes, self.count).get(self.index).cloned().unwrap_or(shards.len()..shards.len())
     }
 
-    /// Makes the shards of this part readable repeatedly, as [`Shard::spool_for_scan`] does, and all CSV and JSON files, whose
-    /// columns have the types of all of them.
+    /// Copies the shards of this part that need a local copy, as [`Shard::spool_for_scan`] does, and all such CSV and JSON files,
+    /// whose columns have the types of all of them. None of the shards may be a [stream](Shard::is_stream): its size, by which the
+    /// shards are divided, is known only after the copy.
     ///
     /// # Errors
     /// An I/O error.
@@ -156,19 +157,6 @@ mod tests {
         // Sizes that are not known.
         assert_eq!(divided(&[0; 5], 2), [0..3, 3..5]);
         assert_eq!(divided(&[u64::MAX, u64::MAX, 1], 2), [0..1, 1..3]);
-    }
-
-    #[test]
-    fn a_part_copies_its_own_streams_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let stream = |number: usize| {
-            let path = folder.path().join(number.to_string());
-            std::fs::write(&path, []).unwrap();
-            Shard::stream(path, number.to_string().into())
-        };
-        let mut shards: Vec<_> = (0..4).map(stream).collect();
-        Part::new(1, 2).unwrap().spool_for_scan(&mut shards).unwrap();
-        assert_eq!(shards.iter().map(Shard::is_stream).collect::<Vec<_>>(), [true, true, false, false]);
     }
 
     #[test]

@@ -123,6 +123,16 @@ impl ExistingObject {
     pub fn open(&self) -> Box<dyn Read + Send> {
         self.object.open()
     }
+
+    /// Reads the first `count` bytes, or all of a smaller object, with one request.
+    ///
+    /// # Errors
+    /// The request failed, or the object was replaced.
+    pub fn first_bytes(&self, count: u64) -> io::Result<Vec<u8>> {
+        let object = self.object.clone();
+        let bytes = wait(async move { object.first_bytes(count).await })??;
+        Ok(bytes.to_vec())
+    }
 }
 
 /// Finds the object of each of `outputs`, with one request each; `None` for those that do not exist, and for files.
@@ -200,8 +210,8 @@ pub(crate) fn upload(
 }
 
 /// Puts an object, and returns whether it did: `false` if the object exists and `overwrite` is `false`. If two programs
-/// put a new object of several parts at the same time, the last one replaces the others, because stores have no
-/// condition for that.
+/// complete a new object of several parts within the time of one request, the last one replaces the other, because stores have
+/// no condition for that.
 async fn put_new(
     store: &Arc<dyn ObjectStore>,
     key: &Key,
@@ -245,7 +255,16 @@ async fn put(
         return Ok(());
     }
     let mut upload = store.put_multipart_opts(key, attributes.into()).await?;
-    match put_parts(upload.as_mut(), file, size, part).await {
+    let sent = async {
+        put_parts(upload.as_mut(), file, size, part).await?;
+        // The upload may have taken minutes, in which another program has put the object.
+        if mode == PutMode::Create && head(store, key).await?.is_some() {
+            let source = io::Error::from(io::ErrorKind::AlreadyExists).into();
+            return Err(object_store::Error::AlreadyExists { path: key.to_string(), source });
+        }
+        Ok(())
+    };
+    match sent.await {
         Ok(()) => upload.complete().await.map(drop),
         Err(error) => {
             // Stores charge for parts of an upload that is not aborted. The first error is more useful than a second one.
@@ -321,6 +340,24 @@ mod tests {
             let (object, attributes) = block_on(head_with_attributes(&store, &key)).unwrap().unwrap();
             let note = attributes.get(&note_key()).map(|note| note.to_string());
             assert_eq!((object.size, note), (size, Some(format!("note {size}"))));
+        }
+    }
+
+    #[test]
+    fn an_object_that_appears_during_an_upload_is_kept() {
+        for size in [PART, PART + 1] {
+            let (store, key) = (InMemory::new(), Key::from("a/b"));
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(size).unwrap();
+            block_on(store.put(&key, Bytes::from_static(b"first").into())).unwrap();
+            let put = async move {
+                // Whether the object exists was asked before another program put it.
+                let put = put(&store, &key, &file, PutMode::Create, Attributes::new()).await;
+                (put, store.get(&key).await.unwrap().bytes().await.unwrap())
+            };
+            let (put, stored) = wait(put).unwrap();
+            assert!(matches!(put, Err(object_store::Error::AlreadyExists { .. })), "{put:?}");
+            assert_eq!(stored, "first");
         }
     }
 

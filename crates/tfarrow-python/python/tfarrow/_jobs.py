@@ -139,7 +139,7 @@ class Schema:
     ('embedding', 'list<float32>', [8, 8])
     """
 
-    def __init__(self, raw: _tfarrow.RawSchema, source: list[str], options: dict[str, Any]):
+    def __init__(self, raw: _tfarrow.RawSchema, source: list[str], options: dict[str, Any] | None):
         self._raw, self._source, self._options = raw, source, options
 
     @property
@@ -166,9 +166,17 @@ class Schema:
         """A ``tensorflow.metadata.v0.Schema`` in text format (``schema.pbtxt``), as TensorFlow Data Validation infers it.
         Reads the data set again, because it depends on the values.
 
+        Raises:
+            UsageError: :func:`merge` made the schema, which has no options to read the data set with.
+
         >>> print(tfarrow.schema("testdata/shards/").to_pbtxt().splitlines()[1].strip())
         name: "city"
         """
+        if self._options is None:
+            raise UsageError(
+                "to_pbtxt: merged parts of a schema have no statistics of values: call tfarrow.schema(source).to_pbtxt(),"
+                " or merge parts of `tfarrow schema --format pbtxt` with `tfarrow merge`"
+            )
         return _tfarrow.schema_pbtxt(self._source, self._options)
 
     def to_parse_spec(self) -> str:
@@ -342,7 +350,7 @@ def read_part(
     The parts have equal numbers of bytes as far as the sizes of files allow. All processes have to find the same files.
 
     Args:
-        work: what is merged: :func:`schema` or :func:`stats`.
+        work: the function whose result the parts are merged to: ``"schema"`` or ``"stats"``.
         source: as of :func:`scan`.
         part: the number of the part, from 0, and the number of parts.
         by, layout, record_type, on_error, partial_tail, limits, threads, progress: as of :func:`stats` and :func:`schema`; the
@@ -380,7 +388,7 @@ def merge(parts: Iterable[bytes]) -> Schema | Statistics:
     """
     found, statistics = _tfarrow.merge(list(parts))
     if found is not None:
-        return Schema(found, found.sources, {})
+        return Schema(found, found.sources, None)
     assert statistics is not None
     return Statistics(*statistics)
 

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
 };
 use tfarrow_cli::render::{
-    InferredSchema, PartSettings, StatisticsReport, part_error, record_warnings, schema_warnings,
+    InferredSchema, PartSettings, StatisticsReport, check_part_sources, part_error, record_warnings, schema_warnings,
 };
 use tfarrow_dataset::{FormatFilter, InferOptions, Part, Sample};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
@@ -47,6 +48,7 @@ pub(crate) fn read_part<'py>(
     };
     let work = || -> anyhow::Result<_> {
         let mut found = Found::of(&sources, FormatFilter::Any, |_| Ok(()))?;
+        check_part_sources(&found.shards)?;
         part.spool_for_scan(&mut found.shards)?;
         pass.expect(
             found.shards.get(part.range(&found.shards)).unwrap_or_default().iter().map(|shard| shard.size).sum(),
@@ -54,11 +56,10 @@ pub(crate) fn read_part<'py>(
         let settings = PartSettings {
             command: command.to_owned(),
             sources: sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
-            notes: found.notes(),
             format: Some("table".to_owned()),
             layout: is_schema.then_some(layout),
             record_type: record_type.filter(|_| is_schema),
-            title: None,
+            ..PartSettings::default()
         };
         let infer = InferOptions { part: Some(part), sample: Sample::All, ..options.infer() };
         let work = match &by {
@@ -67,7 +68,8 @@ pub(crate) fn read_part<'py>(
             None => PartWork::Statistics,
         };
         let result = PartialResult::read(&found.shards, work, settings.to_map()?, &infer, &|bytes, _| pass.add(bytes))
-            .map_err(part_error)?;
+            .map_err(part_error)?
+            .with_notes(found.notes());
         Ok((found, result.to_bytes()))
     };
     let (found, bytes) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
@@ -83,12 +85,14 @@ type MergedParts = (Option<RawSchema>, Option<(RawReport, Vec<u8>)>);
 pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts> {
     let merge = || -> anyhow::Result<MergedResult> {
         let mut merger = PartMerger::default();
-        for part in &parts {
-            merger.add(PartialResult::from_bytes(part)?).map_err(part_error)?;
+        for (index, part) in parts.iter().enumerate() {
+            let place = || format!("item {index} of the parts");
+            let part = PartialResult::from_bytes(part).with_context(place)?;
+            merger.add(part).map_err(part_error).with_context(place)?;
         }
         merger.finish().map_err(part_error)
     };
-    let MergedResult { shards, settings, content } = py.detach(merge).map_err(|error| failed(py, error))?;
+    let MergedResult { shards, settings, notes: _, content } = py.detach(merge).map_err(|error| failed(py, error))?;
     let settings = PartSettings::parse(&settings).map_err(|error| failed(py, error))?;
     match content {
         MergedContent::Columns(inferred, probable) => {

@@ -137,17 +137,24 @@ impl NumberRowSampler {
     pub(super) fn correlations(self) -> Correlations {
         let is_all = self.rows.is_all();
         let rows = self.rows.into_sorted();
-        let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
+        let name_of = |number: u32| self.names.get(number as usize).map_or("", String::as_str);
+        let mut seen: BTreeMap<&str, SeenNumbers> = BTreeMap::new();
+        for &(number, value) in rows.iter().flat_map(|row| &row.0) {
+            seen.entry(name_of(number)).or_default().add(value);
+        }
+        seen.retain(|_, numbers| numbers.is_varied());
+        let omitted = seen.len().saturating_sub(MAX_FEATURES);
+        let chosen = seen.into_keys().take(MAX_FEATURES);
+        let mut columns: BTreeMap<&str, Column> = chosen.map(|name| (name, Column::new(rows.len()))).collect();
         for (record, row) in rows.iter().enumerate() {
             for &(number, value) in &row.0 {
-                let name = self.names.get(number as usize).map_or("", String::as_str);
-                columns.entry(name).or_insert_with(|| Column::new(rows.len())).set(record, value);
+                if let Some(column) = columns.get_mut(name_of(number)) {
+                    column.set(record, value);
+                }
             }
         }
-        columns.retain(|_, column| column.is_varied());
-        let omitted = columns.len().saturating_sub(MAX_FEATURES);
         let (features, mut columns): (Vec<_>, Vec<_>) =
-            columns.into_iter().take(MAX_FEATURES).map(|(name, column)| (name.to_owned(), column)).unzip();
+            columns.into_iter().map(|(name, column)| (name.to_owned(), column)).unzip();
         columns.iter_mut().for_each(Column::center);
         let mut pairs = Vec::new();
         for (one, column) in columns.iter().enumerate() {
@@ -158,6 +165,29 @@ impl NumberRowSampler {
             }
         }
         Correlations { features, omitted, pairs, records: rows.len() as u64, is_all }
+    }
+}
+
+/// The numbers of one feature. A column has a slot for each sampled record, so that only features with a correlation get one.
+#[derive(Default)]
+struct SeenNumbers {
+    count: u64,
+    first: f64,
+    differ: bool,
+}
+
+impl SeenNumbers {
+    fn add(&mut self, value: f64) {
+        if self.count == 0 {
+            self.first = value;
+        }
+        self.count += 1;
+        self.differ |= value != self.first;
+    }
+
+    /// Returns whether enough records have the feature, with more than one value.
+    fn is_varied(&self) -> bool {
+        self.count >= MIN_RECORDS && self.differ
     }
 }
 
@@ -177,13 +207,6 @@ impl Column {
             self.present += u64::from(held.is_nan());
             *held = value;
         }
-    }
-
-    /// Returns whether enough records have the feature, with more than one value.
-    fn is_varied(&self) -> bool {
-        let mut present = self.values.iter().filter(|value| !value.is_nan());
-        let first = present.next();
-        self.present >= MIN_RECORDS && present.any(|value| Some(value) != first)
     }
 
     /// Subtracts the mean and divides by the largest magnitude, so that sums of squares neither cancel nor overflow.
@@ -292,6 +315,21 @@ mod tests {
         part.names.push(String::new());
         part.sort_names();
         assert_eq!(part.names, ["x"]);
+    }
+
+    /// A column for each of these features would take 2 GB.
+    #[test]
+    fn features_of_few_records_take_no_column() {
+        let mut sampler = sampler(0..4_000, &["x", "y"]);
+        let mut next = 2_u32;
+        for row in sampler.rows.values_mut() {
+            let rare = (next..next + 16).map(|number| (number, f64::from(number)));
+            row.0 = row.0.iter().copied().chain(rare).collect();
+            next += 16;
+        }
+        sampler.names.extend((2..next).map(|number| format!("rare {number}")));
+        let found = sampler.correlations();
+        assert_eq!((found.features, found.omitted, found.pairs.len()), (vec!["x".to_owned(), "y".to_owned()], 0, 1));
     }
 
     #[test]

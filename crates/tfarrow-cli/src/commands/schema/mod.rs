@@ -42,6 +42,9 @@ pub(super) const NAME: &str = "schema";
 /// Prints the schema in the format of the command line.
 pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
     if let Some(message) = args.reading.message.load()? {
+        if args.part.part.is_some() {
+            return Err(messages_have_no_parts().into());
+        }
         // The sources have to exist, and no record of them is read.
         let found = resolve_filtered(&args.sources, FormatFilter::Any)?;
         found.shards.iter().try_for_each(|shard| args.reading.message.check(shard))?;
@@ -58,26 +61,29 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
 /// Reads a part of the sources.
 fn read_part(args: &SchemaArgs, part: Part) -> Result<u8> {
     let (format, record_type) = (args.format.get(), args.reading.record_type);
-    let (shards, notes) = partial::shards(&args.sources, part)?;
+    let source = partial::source(&args.sources, part)?;
     let mut options = inspect::options(&args.looking);
-    if detected_message(&shards, record_type, &options.read.limits)?.is_some() {
-        let why = "the schema of messages follows from their definition, and no record is read: leave --part out";
-        return Err(Usage(why.to_owned()).into());
+    if detected_message(&source.shards, record_type, &options.read.limits)?.is_some() {
+        return Err(messages_have_no_parts().into());
     }
     let settings = PartSettings {
         command: NAME.to_owned(),
         sources: args.sources.clone(),
-        notes,
         format: Some(value_name(&format)),
         layout: Some(args.reading.layout),
         record_type,
         ..PartSettings::default()
     };
     if format == SchemaFormat::Pbtxt {
-        return partial::write(&args.part, part, &shards, PartWork::Statistics, &settings, &options);
+        return partial::write(&args.part, part, &source, PartWork::Statistics, &settings, &options);
     }
     options.record_type = record_type;
-    partial::write(&args.part, part, &shards, PartWork::Columns, &settings, &options)
+    partial::write(&args.part, part, &source, PartWork::Columns, &settings, &options)
+}
+
+fn messages_have_no_parts() -> Usage {
+    let why = "the schema of messages follows from their definition, and no record is read: leave --part out";
+    Usage(why.to_owned())
 }
 
 /// Prints the columns of messages.
