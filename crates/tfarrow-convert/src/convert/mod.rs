@@ -25,7 +25,7 @@ use tfarrow_dataset::{
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target,
-    damage::{DamageLog, quarantine::OtherFiles},
+    damage::{DamageLog, quarantine::OtherParts},
     journal::Journal,
     output::{Destination, attempts},
     plan::{self, OutputPlace, Plan, fingerprint::fingerprint, part, setup::Conversion},
@@ -109,7 +109,7 @@ pub(crate) fn convert_resolved(
     let options = options.as_ref();
     let journal = journal(&plan, options)?;
     let (quarantine, is_attempt) = (options.quarantine.as_deref(), options.part.is_some());
-    let others = options.part.filter(|_| quarantine.is_some()).map(|part| OtherFiles::of(&shards, part));
+    let others = options.part.filter(|_| quarantine.is_some()).map(|part| OtherParts::of(&shards, part));
     let outcome = DamageLog::new(quarantine, options.earlier(), others).and_then(|damage| {
         let own = (&damage, journal.as_ref());
         let conversion = Conversion::new(&shards, &plan, compression, options, progress, own)?;

@@ -9,7 +9,7 @@ use std::{
 use tfarrow_codec::Records;
 use tfarrow_dataset::{DamageReport, Fault, Lost};
 
-use self::quarantine::{OtherFiles, Quarantine};
+use self::quarantine::{OtherParts, Quarantine};
 use crate::{Result, earlier::Earlier};
 
 pub(crate) mod quarantine;
@@ -35,7 +35,7 @@ impl DamageLog {
     ///
     /// # Errors
     /// As [`Quarantine::create`].
-    pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier, others: Option<OtherFiles>) -> Result<Self> {
+    pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier, others: Option<OtherParts>) -> Result<Self> {
         let quarantine = quarantine.map(|path| Quarantine::create(path, earlier, others)).transpose()?;
         let report = DamageReport::new(FAULTS);
         Ok(Self { state: Mutex::new(LogState { report, shards: HashSet::new(), quarantine }) })

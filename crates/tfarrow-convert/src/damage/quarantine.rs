@@ -50,7 +50,7 @@ pub(crate) struct Quarantine {
     last_lost: HashMap<usize, (u64, String)>,
     /// The files of other parts, if the conversion is one of a part. Other processes may then write the same quarantine at the
     /// same time.
-    others: Option<OtherFiles>,
+    others: Option<OtherParts>,
     /// Rejects a second run with the same quarantine; `None` in an object store, and for attempts.
     _lock: Option<QuarantineLock>,
 }
@@ -58,9 +58,9 @@ pub(crate) struct Quarantine {
 /// The paths of the shards of all other parts, as the records of a quarantine name them. The quarantine of one part must not
 /// replace that of another.
 #[derive(Clone, Debug)]
-pub(crate) struct OtherFiles(HashSet<String>);
+pub(crate) struct OtherParts(HashSet<String>);
 
-impl OtherFiles {
+impl OtherParts {
     /// The files of a data set that are not in this part.
     pub(crate) fn of(shards: &[Shard], part: Part) -> Self {
         let own = part.range(shards);
@@ -148,7 +148,7 @@ impl Quarantine {
     /// # Errors
     /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, if it is the quarantine of another part, or
     /// if it exists and is [refused](Earlier::Refused); I/O errors.
-    pub(crate) fn create(path: &Path, earlier: Earlier, others: Option<OtherFiles>) -> Result<Self> {
+    pub(crate) fn create(path: &Path, earlier: Earlier, others: Option<OtherParts>) -> Result<Self> {
         let is_attempt = others.is_some();
         let name = check_name(path)?;
         let is_object = path.to_str().is_some_and(is_remote);
