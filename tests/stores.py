@@ -254,6 +254,13 @@ def main():
     for work in ["stats", "schema", "report"]:
         check.refuses([work, shards, "--part", "0/1", "--partial", f"s3://data/{shard}"], "exists and is not the result of a part")
     check.refuses(["report", shards, "-o", f"s3://data/{shard}"], "exists and is not a report page")
+    schema = os.path.join(HOME, "schema.pbtxt")
+    with open(schema, "w") as file:
+        file.write(check.run("schema", shards, "--format", "pbtxt").stdout)
+    validate = ["validate", shards, "--schema", schema, "--update"]
+    check.fails([*validate, f"s3://data/{shard}"], "is binary, and not a schema in text format")
+    for _ in range(2):
+        check.run(*validate, "s3://data/schema.pbtxt")
     assert s3.get_object(Bucket="data", Key=shard)["Body"].read() == content
     s3.put_object(Bucket="data", Key="parts/empty", Body=b"")
     for _ in range(2):

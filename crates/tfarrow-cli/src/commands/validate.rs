@@ -2,14 +2,14 @@
 
 use std::{
     fs,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::Path,
 };
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tfarrow_codec::{Place, infer::RecordObserver};
-use tfarrow_dataset::{OutputFile, Part, Shard, are_events};
+use tfarrow_dataset::{OutputFile, Part, Shard, are_events, existing_objects, is_remote};
 use tfarrow_stats::{
     Anomaly, AnomalyKind, Comparison, Distance, Expected, NonFinite, PartExpected, PartWork, Statistics, Validation,
     anomalies_to_text, proto::Schema, schema_from_text, schema_to_text,
@@ -154,18 +154,39 @@ fn baseline(sources: &[String], baseline: &[String], looking: &Looking) -> Resul
     Ok(if baseline.is_empty() { None } else { Some(stats::collect(baseline, looking)?) })
 }
 
-/// Creates the file of the updated schema. It may replace only a schema.
+/// Maximum size of a schema in a store, in bytes.
+const MAX_SCHEMA_BYTES: u64 = 1 << 30;
+
+/// Creates the file, or the object, of the updated schema. It may replace only a schema.
 pub(super) fn create_update(path: &Path) -> Result<OutputFile> {
-    if path.exists() && fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
-        read_schema(path).with_context(|| format!("--update would replace {}", path.display()))?;
-    }
+    check_update(path).with_context(|| format!("--update would replace {}", path.display()))?;
     Ok(OutputFile::create(path, true)?)
+}
+
+/// Checks that a schema may be written to `path`: nothing is there, or it is empty, or a schema.
+fn check_update(path: &Path) -> Result<()> {
+    if path.to_str().is_some_and(is_remote) {
+        let Some(object) = existing_objects(&[path])?.pop().flatten().filter(|object| object.size() > 0) else {
+            return Ok(());
+        };
+        let mut bytes = Vec::new();
+        object.open().take(MAX_SCHEMA_BYTES).read_to_end(&mut bytes).with_context(|| path.display().to_string())?;
+        return parse_schema(bytes, path).map(drop);
+    }
+    if fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
+        read_schema(path)?;
+    }
+    Ok(())
 }
 
 /// Reads the schema of a file.
 pub(crate) fn read_schema(path: &Path) -> Result<Schema> {
-    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    let Ok(text) = String::from_utf8(bytes) else {
+    parse_schema(fs::read(path).with_context(|| path.display().to_string())?, path)
+}
+
+/// Parses the content of the file `path`.
+fn parse_schema(content: Vec<u8>, path: &Path) -> Result<Schema> {
+    let Ok(text) = String::from_utf8(content) else {
         return Err(anyhow!("{} is binary, and not a schema in text format", path.display()));
     };
     schema_from_text(&text).with_context(|| format!("{} is not a schema in text format", path.display()))

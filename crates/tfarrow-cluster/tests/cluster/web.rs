@@ -35,7 +35,7 @@ fn answer(mut stream: TcpStream, content: &[u8], requests: &mut HashMap<String, 
     }
     let count = requests.entry(header.clone()).or_default();
     *count += 1;
-    if *count % (FAILURES + 1) != 0 {
+    if !count.is_multiple_of(FAILURES + 1) {
         return stream.write_all(b"HTTP/1.1 500 Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }
     let all = content.len();
