@@ -81,7 +81,7 @@ pub(crate) async fn connected(address: &str, tls: Option<&Tls>) -> Result<Schedu
 
 fn unreachable(address: &str, cause: &str) -> DataFusionError {
     exec_datafusion_err!(
-        "no scheduler answers at {address} ({cause}); tfarrow-cluster scheduler starts one, and one with --tls needs --cluster-tls"
+        "no scheduler answers at {address} ({cause}); tfarrow-cluster scheduler starts one, and one with TLS refuses clients without a certificate"
     )
 }
 
