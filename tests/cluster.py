@@ -9,7 +9,7 @@ Each executor has one core unless stated otherwise. The script needs Linux, and 
 
 import asyncio
 import atexit
-import functools
+import collections
 import os
 import random
 import shutil
@@ -271,11 +271,12 @@ def long_rows(programs: Path) -> None:
 
 
 class SlowFiles(asyncio.Protocol):
-    """A web server of one file, whose content arrives after some time."""
+    """A web server of files with one content, which arrives after some time. The requests of planning are answered at once."""
 
     content = b""
     wait = 0.0
-    requests = 0
+    planning = 0
+    requests: collections.Counter[bytes] = collections.Counter()
 
     def connection_made(self, transport) -> None:
         self.transport = transport
@@ -286,13 +287,11 @@ class SlowFiles(asyncio.Protocol):
         while b"\r\n\r\n" in self.received:
             head, self.received = self.received.split(b"\r\n\r\n", 1)
             length = len(SlowFiles.content)
-            answer = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nETag: \"1\"\r\n\r\n".encode()
-            if head.startswith(b"HEAD"):
-                self.transport.write(answer)
-            else:
-                SlowFiles.requests += 1
-                send = functools.partial(self.transport.write, answer + SlowFiles.content)
-                asyncio.get_running_loop().call_later(SlowFiles.wait, send)
+            answer = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nETag: \"1\"\r\n\r\n".encode() + SlowFiles.content
+            path = head.split(b" ", 2)[1]
+            SlowFiles.requests[path] += 1
+            wait = SlowFiles.wait if SlowFiles.requests[path] > SlowFiles.planning else 0
+            asyncio.get_running_loop().call_later(wait, self.transport.write, answer)
 
 
 def scaling(programs: Path) -> None:
@@ -302,19 +301,22 @@ def scaling(programs: Path) -> None:
     server = loop.run_until_complete(loop.create_server(SlowFiles, "127.0.0.1", 0))
     threading.Thread(target=loop.run_forever, daemon=True).start()
     port, tasks = server.sockets[0].getsockname()[1], 160
-    query = f"SELECT count(*), sum(label) FROM 'http://127.0.0.1:{port}/data.tfrecord@{tasks}'"
-    settings = f"SET datafusion.execution.target_partitions = {tasks};"
+    files = [f"SELECT label FROM 'http://127.0.0.1:{port}/{index}.tfrecord'" for index in range(tasks)]
+    query = f"SELECT count(*), sum(label) FROM ({' UNION ALL '.join(files)})"
     for executors in [1, 2]:
         cluster = Cluster(programs, [8] * executors)
         for wait in [0.01, 0.1, 1.0]:
-            SlowFiles.wait = wait
-            planning = seconds(lambda: cluster.rows(f"{settings} EXPLAIN {query}"))
-            SlowFiles.requests = 0
-            whole = seconds(lambda: cluster.rows(f"{settings} {query}"))
-            ideal = tasks * wait / (8 * executors)
+            SlowFiles.wait, SlowFiles.planning = 0, 0
+            SlowFiles.requests.clear()
+            planning = seconds(lambda: cluster.rows(f"EXPLAIN {query}"))
+            SlowFiles.wait, SlowFiles.planning = wait, max(SlowFiles.requests.values())
+            SlowFiles.requests.clear()
+            whole = seconds(lambda: cluster.rows(query))
+            waits = SlowFiles.requests.total() - tasks * SlowFiles.planning
+            assert waits >= tasks, waits
             print(
-                f"scaling: {executors} x 8 cores, {tasks} tasks of {wait * 1000:.0f} ms ({SlowFiles.requests} requests): {whole - planning:.2f} s "
-                f"and {planning:.2f} s of planning; {ideal:.2f} s without overhead"
+                f"scaling: {executors} x 8 cores, {waits} waits of {wait * 1000:.0f} ms in {tasks} tasks: {whole - planning:.2f} s after planning; "
+                f"{waits * wait / (8 * executors):.2f} s without overhead"
             )
         cluster.stop()
 
