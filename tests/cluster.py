@@ -12,6 +12,7 @@ import atexit
 import collections
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -204,12 +205,11 @@ def shards_of_one_record(folder: Path, count: int) -> Path:
 
 
 def names(programs: Path) -> None:
-    """A data set of a million empty shards: finding, planning and encoding in the client, and the tasks."""
+    """A data set of a million shards, all but the first empty: finding and planning in the client, and the tasks."""
     cluster = Cluster(programs, [2])
-    data = cluster.folder / "data"
-    data.mkdir()
-    for index in range(1_000_000):
-        (data / f"{index:07}.tfrecord").touch()
+    data = shards_of_one_record(cluster.folder / "data", 1)
+    for index in range(1, 1_000_000):
+        (data / f"{index:06}.tfrecord").touch()
     query = f"SELECT count(*) FROM '{data}/'"
     for name, text in [("planned", f"EXPLAIN {query}"), ("counted", query)]:
         begin = time.monotonic()
@@ -218,7 +218,7 @@ def names(programs: Path) -> None:
         rows, messages = client.stdout.read(), client.stderr.read()
         _, status, usage = os.wait4(client.pid, 0)
         assert status == 0, messages.decode()
-        assert name == "planned" or rows.split() == [b"count(*)", b"0"], rows
+        assert name == "planned" or rows.split() == [b"count(*)", b"1"], rows
         print(f"names: 1,000,000 names {name} in {time.monotonic() - begin:.1f} s, client {usage.ru_maxrss / 1000:.0f} MB")
     print(f"names: scheduler {peak_megabytes(cluster.scheduler):.0f} MB, executor {peak_megabytes(cluster.executors[0]):.0f} MB")
     cluster.stop()
@@ -270,13 +270,15 @@ def long_rows(programs: Path) -> None:
     cluster.stop()
 
 
-class SlowFiles(asyncio.Protocol):
-    """A web server of files with one content, which arrives after some time. The requests of planning are answered at once."""
+class SlowStore(asyncio.Protocol):
+    """An S3 bucket of shards with one content, which arrives after some time. The requests of planning are answered at once."""
 
-    content = b""
+    content = SHARD.read_bytes()
+    keys: list[str] = []
     wait = 0.0
-    planning = 0
-    requests: collections.Counter[bytes] = collections.Counter()
+    # Requests for each shard: those so far, and those of planning.
+    requests: collections.Counter[str] = collections.Counter()
+    planning: collections.Counter[str] = collections.Counter()
 
     def connection_made(self, transport) -> None:
         self.transport = transport
@@ -286,38 +288,61 @@ class SlowFiles(asyncio.Protocol):
         self.received += data
         while b"\r\n\r\n" in self.received:
             head, self.received = self.received.split(b"\r\n\r\n", 1)
-            length = len(SlowFiles.content)
-            answer = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nETag: \"1\"\r\n\r\n".encode() + SlowFiles.content
-            path = head.split(b" ", 2)[1]
-            SlowFiles.requests[path] += 1
-            wait = SlowFiles.wait if SlowFiles.requests[path] > SlowFiles.planning else 0
-            asyncio.get_running_loop().call_later(wait, self.transport.write, answer)
+            self.answer(head.decode())
+
+    def answer(self, head: str) -> None:
+        method, path, _ = head.split(" ", 2)
+        if "?" in path:
+            self.send("200 OK", listing(self.keys, len(self.content)))
+            return
+        self.requests[path] += 1
+        wait = self.wait if self.requests[path] > self.planning[path] else 0
+        asked = re.search(r"(?i)^range: bytes=(\d+)-(\d+)", head, re.MULTILINE)
+        begin, end = (int(asked[1]), int(asked[2]) + 1) if asked else (0, len(self.content))
+        part = self.content[begin:end]
+        headers = f"Content-Range: bytes {begin}-{begin + len(part) - 1}/{len(self.content)}\r\n" if asked else ""
+        status = "206 Partial Content" if asked else "200 OK"
+        asyncio.get_running_loop().call_later(wait, self.send, status, part, headers, method == "HEAD")
+
+    def send(self, status: str, body: bytes, headers: str = "", is_head: bool = False) -> None:
+        date = "Last-Modified: Wed, 01 Jan 2025 00:00:00 GMT"
+        answer = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nETag: \"1\"\r\n{date}\r\n{headers}\r\n"
+        self.transport.write(answer.encode() + (b"" if is_head else body))
+
+
+def listing(keys: list[str], size: int) -> bytes:
+    """The answer to ListObjectsV2."""
+    date = "2025-01-01T00:00:00.000Z"
+    objects = [f"<Contents><Key>{key}</Key><LastModified>{date}</LastModified><ETag>1</ETag><Size>{size}</Size></Contents>" for key in keys]
+    return f"<ListBucketResult><IsTruncated>false</IsTruncated>{''.join(objects)}</ListBucketResult>".encode()
 
 
 def scaling(programs: Path) -> None:
     """Tasks that only wait, on executors with 8 cores that this machine does not have: the time that the cluster adds."""
-    SlowFiles.content = SHARD.read_bytes()
-    loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(loop.create_server(SlowFiles, "127.0.0.1", 0))
+    loop, tasks = asyncio.new_event_loop(), 160
+    SlowStore.keys = [f"data/{index:03}.tfrecord" for index in range(tasks)]
+    server = loop.run_until_complete(loop.create_server(SlowStore, "127.0.0.1", 0))
     threading.Thread(target=loop.run_forever, daemon=True).start()
-    port, tasks = server.sockets[0].getsockname()[1], 160
-    files = [f"SELECT label FROM 'http://127.0.0.1:{port}/{index}.tfrecord'" for index in range(tasks)]
-    query = f"SELECT count(*), sum(label) FROM ({' UNION ALL '.join(files)})"
+    os.environ["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    os.environ.update(AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY="test", AWS_REGION="us-east-1")
+    query = "SELECT count(*), sum(label) FROM 's3://bucket/data/'"
+    statements = f"SET datafusion.execution.target_partitions = {tasks}; "
     for executors in [1, 2]:
         cluster = Cluster(programs, [8] * executors)
         for wait in [0.01, 0.1, 1.0]:
-            SlowFiles.wait, SlowFiles.planning = 0, 0
-            SlowFiles.requests.clear()
-            planning = seconds(lambda: cluster.rows(f"EXPLAIN {query}"))
-            SlowFiles.wait, SlowFiles.planning = wait, max(SlowFiles.requests.values())
-            SlowFiles.requests.clear()
-            whole = seconds(lambda: cluster.rows(query))
-            waits = SlowFiles.requests.total() - tasks * SlowFiles.planning
+            SlowStore.wait = 0
+            SlowStore.requests.clear()
+            planning = seconds(lambda: cluster.rows(f"{statements} EXPLAIN {query}"))
+            SlowStore.wait, SlowStore.planning = wait, collections.Counter(SlowStore.requests)
+            SlowStore.requests.clear()
+            whole = seconds(lambda: cluster.rows(f"{statements} {query}"))
+            waits = SlowStore.requests.total() - SlowStore.planning.total()
             assert waits >= tasks, waits
             print(
                 f"scaling: {executors} x 8 cores, {waits} waits of {wait * 1000:.0f} ms in {tasks} tasks: {whole - planning:.2f} s after planning; "
                 f"{waits * wait / (8 * executors):.2f} s without overhead"
             )
+            SlowStore.planning.clear()
         cluster.stop()
 
 

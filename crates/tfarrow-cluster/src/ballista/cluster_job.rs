@@ -93,7 +93,7 @@ impl ClusterJob {
     /// The scheduler cannot be reached.
     pub(crate) async fn end(&self, progress: &TaskProgress) -> Result<Ended> {
         let (mut wait, mut known) = (FIRST_WAIT, Instant::now());
-        let mut executors = Executors::new();
+        let mut no_executors = NoExecutorsWarning::new();
         loop {
             let params = GetJobStatusParams { job_id: self.id.clone().into() };
             let answer = self.connection.scheduler.clone().get_job_status(params).await;
@@ -102,7 +102,7 @@ impl ClusterJob {
             if let (Some(finished), Some(all)) = (number(headers, FINISHED), number(headers, TASKS)) {
                 progress.set(finished, all);
             }
-            if executors.are_missing(number(headers, CORES)) {
+            if no_executors.is_due(number(headers, CORES)) {
                 let address = &self.connection.address;
                 let text = format!("the scheduler at {address} has no executors: the query waits for one");
                 (self.connection.on_message)(&text);
@@ -167,26 +167,26 @@ impl ClusterJob {
     }
 }
 
-/// The executors of a cluster, for a warning.
-struct Executors {
-    /// The last time at which there was one.
+/// The warning of a cluster without executors, which a job gives once.
+struct NoExecutorsWarning {
+    /// The last time at which there was an executor.
     seen: Instant,
-    is_reported: bool,
+    is_given: bool,
 }
 
-impl Executors {
+impl NoExecutorsWarning {
     fn new() -> Self {
-        Self { seen: Instant::now(), is_reported: false }
+        Self { seen: Instant::now(), is_given: false }
     }
 
-    /// Returns `true` once, if there have been no executors for some time. `cores` is the number of cores of all executors.
-    fn are_missing(&mut self, cores: Option<u32>) -> bool {
+    /// Whether to give the warning now. `cores` is the number of cores of all executors.
+    fn is_due(&mut self, cores: Option<u32>) -> bool {
         if cores != Some(0) {
             self.seen = Instant::now();
         }
-        let are_missing = !self.is_reported && self.seen.elapsed() >= NO_EXECUTORS_TIME;
-        self.is_reported |= are_missing;
-        are_missing
+        let is_due = !self.is_given && self.seen.elapsed() >= NO_EXECUTORS_TIME;
+        self.is_given |= is_due;
+        is_due
     }
 }
 
