@@ -287,7 +287,7 @@ class SlowStore(asyncio.Protocol):
             self.answer(head.decode())
 
     def answer(self, head: str) -> None:
-        method, path, _ = head.split(" ", 2)
+        path = head.split(" ", 2)[1]
         if "?" in path:
             self.send("200 OK", listing(self.keys, len(self.content)))
             return
@@ -298,12 +298,12 @@ class SlowStore(asyncio.Protocol):
         part = self.content[begin:end]
         headers = f"Content-Range: bytes {begin}-{begin + len(part) - 1}/{len(self.content)}\r\n" if asked else ""
         status = "206 Partial Content" if asked else "200 OK"
-        asyncio.get_running_loop().call_later(wait, self.send, status, part, headers, method == "HEAD")
+        asyncio.get_running_loop().call_later(wait, self.send, status, part, headers)
 
-    def send(self, status: str, body: bytes, headers: str = "", is_head: bool = False) -> None:
+    def send(self, status: str, body: bytes, headers: str = "") -> None:
         date = "Last-Modified: Wed, 01 Jan 2025 00:00:00 GMT"
         answer = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nETag: \"1\"\r\n{date}\r\n{headers}\r\n"
-        self.transport.write(answer.encode() + (b"" if is_head else body))
+        self.transport.write(answer.encode() + body)
 
 
 def listing(keys: list[str], size: int) -> bytes:
@@ -338,7 +338,6 @@ def scaling(programs: Path) -> None:
                 f"scaling: {executors} x 8 cores, {waits} waits of {wait * 1000:.0f} ms in {tasks} tasks: {whole - planning:.2f} s after planning; "
                 f"{waits * wait / (8 * executors):.2f} s without overhead"
             )
-            SlowStore.planning.clear()
         cluster.stop()
 
 

@@ -55,7 +55,7 @@ def test_workers_make_all_calls(method, function):
 @pytest.mark.parametrize("method", METHODS)
 def test_workers_read_while_the_parent_reads(method):
     scan = tfarrow.scan(SHARDS)
-    # A fork copies the state of the threads of the query at that moment: each one is another.
+    # A fork copies the state of the threads of the query at that moment, which differs each time.
     for _ in range(20 if method == "fork" else 1):
         batches = scan.batches(10)
         next(batches)
