@@ -1,7 +1,8 @@
 //! The command line.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
 };
 
@@ -91,7 +92,7 @@ pub(crate) struct Executor {
     #[arg(long, value_name = "HOST")]
     external_host: Option<String>,
     /// Read and write local files below this folder only; needed unless --bind is an address of this machine alone
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = real_folder)]
     root: Option<PathBuf>,
     /// Memory for sorts, joins and groups of all tasks together, such as 4GB; beyond it they spill to the work folder [default: a part
     /// of the memory of the machine]
@@ -125,7 +126,7 @@ impl TryFrom<Executor> for ExecutorOptions {
             scheduler_port,
             cores: cores.unwrap_or_else(all_cores),
             work_dir: args.work_dir,
-            external_host: args.external_host.unwrap_or_else(|| args.bind.to_string()),
+            external_host: bracketed(args.external_host.unwrap_or_else(|| args.bind.to_string())),
             bind: args.bind,
             port: args.port,
             root: args.root,
@@ -133,6 +134,17 @@ impl TryFrom<Executor> for ExecutorOptions {
             tls: args.tls.read()?,
         })
     }
+}
+
+/// A host as in a URL, where an IPv6 address is in brackets.
+fn bracketed(host: String) -> String {
+    if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host }
+}
+
+/// The real path of a folder.
+fn real_folder(path: &str) -> io::Result<PathBuf> {
+    let real = PathBuf::from(path).canonicalize()?;
+    if real.is_dir() { Ok(real) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
 #[cfg(test)]
@@ -150,8 +162,8 @@ mod tests {
     fn addresses_of_the_network_need_a_root() {
         let options = |more: &[&str]| {
             let args = ["tfarrow-cluster", "executor", "--scheduler", "h:1", "--work-dir", "d"];
-            match ClusterCli::try_parse_from(args.iter().chain(more)).map(|cli| cli.command) {
-                Ok(ClusterCommand::Executor(executor)) => {
+            match ClusterCli::try_parse_from(args.iter().chain(more)).map_err(|error| error.to_string())?.command {
+                ClusterCommand::Executor(executor) => {
                     ExecutorOptions::try_from(executor).map_err(|error| error.to_string())
                 }
                 other => Err(format!("{other:?}")),
@@ -161,5 +173,9 @@ mod tests {
         assert!(options(&["--bind", "10.1.1.1"]).unwrap_err().contains("--root DIR"));
         assert!(options(&["--bind", "0.0.0.0", "--root", "/"]).unwrap_err().contains("--external-host"));
         assert_eq!(options(&["--bind", "10.1.1.1", "--root", "/"]).unwrap().external_host, "10.1.1.1");
+        assert_eq!(options(&["--bind", "::1"]).unwrap().external_host, "[::1]");
+        for root in ["/absent", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")] {
+            assert!(options(&["--root", root]).unwrap_err().contains("'--root <DIR>'"));
+        }
     }
 }

@@ -10,6 +10,7 @@ use datafusion::{
     datasource::{
         physical_plan::{FileScanConfig, FileSinkConfig, FileSource},
         sink::{DataSink, DataSinkExec},
+        source::DataSourceExec,
     },
     error::{DataFusionError, Result},
     execution::TaskContext,
@@ -27,8 +28,13 @@ use datafusion::{
     },
 };
 use datafusion_proto::{
-    physical_plan::{AsExecutionPlan, PhysicalExtensionCodec, PhysicalProtoConverterExtension},
-    protobuf::{PhysicalPlanNode, PhysicalSortExprNodeCollection},
+    physical_plan::{
+        AsExecutionPlan, DefaultPhysicalProtoConverter, PhysicalExtensionCodec, PhysicalProtoConverterExtension,
+    },
+    protobuf::{
+        CoalescePartitionsExecNode, PhysicalExprNode, PhysicalNot, PhysicalPlanNode, PhysicalSortExprNodeCollection,
+        physical_expr_node::ExprType, physical_plan_node::PhysicalPlanType,
+    },
 };
 use prost::Message;
 use tfarrow_datafusion::wire::{
@@ -41,10 +47,14 @@ use crate::{
     nodes::{Node, NodeKind, ScanNode, StagingSinkNode, TfRecordSinkNode, VersionedNode},
 };
 
+/// Number of operators that an engine may add above a plan, such as those that write its results.
+const OPERATORS_OF_ENGINE: usize = 2;
+/// Maximum number of messages around an expression in that of a scan.
+const MESSAGES_OF_SCAN: usize = 6;
 /// The first byte of an operator of this codec. No message of protobuf begins with it.
 const MARK: u8 = 0xff;
 /// The version of all processes of a cluster.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Encodes the operators of tfarrow in physical plans; an inner codec encodes those of the engine.
 ///
@@ -90,10 +100,18 @@ impl PlanCodec {
     /// Encodes a plan.
     ///
     /// # Errors
-    /// An operator cannot run in another process, or has no message.
+    /// An operator cannot run in another process, or has no message; or the plan has too many nested operators or expressions.
     pub fn encode(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
-        plan.apply(|node| check(node.as_ref()).map(|()| TreeNodeRecursion::Continue))?;
-        Ok(PhysicalPlanNode::try_from_physical_plan(plan, self)?.encode_to_vec())
+        plan.apply(|node| {
+            check(node.as_ref())?;
+            self.check_expressions(node.as_ref())?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let node = PhysicalPlanNode::try_from_physical_plan(plan, self)?;
+        let bytes = node.encode_to_vec();
+        let with_operators = (0..OPERATORS_OF_ENGINE).fold(node, |node, _| merged(node));
+        check_depth::<PhysicalPlanNode>(&with_operators.encode_to_vec())?;
+        Ok(bytes)
     }
 
     /// Decodes a plan. `task` has the functions that the plan names.
@@ -103,6 +121,20 @@ impl PlanCodec {
     pub fn decode(&self, bytes: &[u8], task: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
         let node = PhysicalPlanNode::decode(bytes).map_err(corrupt)?;
         guarded(|| node.try_into_physical_plan(task, self))
+    }
+
+    /// Refuses a scan with an expression that cannot be decoded. The message of a scan is not a part of that of its plan.
+    fn check_expressions(&self, node: &dyn ExecutionPlan) -> Result<()> {
+        if !node.is::<DataSourceExec>() {
+            return Ok(());
+        }
+        node.apply_expressions(&mut |expr| {
+            let message = DefaultPhysicalProtoConverter {}.physical_expr_to_proto(expr, self)?;
+            let in_scan = (0..MESSAGES_OF_SCAN / 2).fold(message, |message, _| negated(message));
+            check_depth::<PhysicalExprNode>(&in_scan.encode_to_vec())?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(())
     }
 
     /// The message of an operator of tfarrow; `None` for other operators.
@@ -203,6 +235,28 @@ fn check(node: &dyn ExecutionPlan) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// A node above another one.
+fn merged(node: PhysicalPlanNode) -> PhysicalPlanNode {
+    let merge = CoalescePartitionsExecNode { input: Some(Box::new(node)), fetch: None };
+    PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::Merge(Box::new(merge))) }
+}
+
+/// A message around that of an expression.
+fn negated(expr: PhysicalExprNode) -> PhysicalExprNode {
+    let expr_type = ExprType::NotExpr(Box::new(PhysicalNot { expr: Some(Box::new(expr)) }));
+    PhysicalExprNode { expr_type: Some(expr_type), ..PhysicalExprNode::default() }
+}
+
+/// Refuses a message that cannot be decoded: prost has a limit for nested messages.
+fn check_depth<M: Message + Default>(bytes: &[u8]) -> Result<()> {
+    match M::decode(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => plan_err!(
+            "the query has too many nested expressions, joins or subqueries for other machines; some 40 are possible"
+        ),
+    }
 }
 
 /// Calls a decoder of DataFusion, which may panic on corrupt bytes.

@@ -11,7 +11,7 @@ use std::{
 
 use clap::Parser;
 use datafusion::error::{DataFusionError, Result};
-use tfarrow_cluster::ballista::{ClusterEngine, ExecutorOptions, Tls, run_executor, run_scheduler};
+use tfarrow_cluster::ballista::{ClusterEngine, ExecutorOptions, STACK_BYTES, Tls, run_executor, run_scheduler};
 use tfarrow_datafusion::Engine;
 
 use crate::args::{ClusterCli, ClusterCommand};
@@ -19,9 +19,6 @@ use crate::args::{ClusterCli, ClusterCommand};
 /// Batches are freed by other threads than those that allocate them, which slows the system's allocator down.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Stack size of each thread, in bytes: that of the threads of `tfarrow sql`.
-const STACK: usize = 16 << 20;
 
 fn main() -> ExitCode {
     // The program tfarrow passes its own command line on.
@@ -47,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: ClusterCli) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK_BYTES).enable_all().build()?;
     runtime.block_on(async {
         match cli.command {
             ClusterCommand::Scheduler(args) => {
@@ -56,8 +53,9 @@ fn run(cli: ClusterCli) -> Result<()> {
             ClusterCommand::Executor(args) => {
                 let options: ExecutorOptions = args.try_into()?;
                 let ExecutorOptions { scheduler_host, scheduler_port, cores, .. } = &options;
-                message(&format!("an executor with {cores} cores for the scheduler {scheduler_host}:{scheduler_port}"));
-                run_executor(options).await
+                let text =
+                    format!("an executor with {cores} cores for the scheduler {scheduler_host}:{scheduler_port}");
+                run_executor(options, || message(&text)).await
             }
         }
     })

@@ -10,12 +10,18 @@ use datafusion::{
     common::exec_datafusion_err,
     error::{DataFusionError, Result},
 };
-use tonic::{Status, transport::Channel};
+use tonic::{
+    Status,
+    transport::{Channel, Endpoint},
+};
 
-use crate::ballista::{
-    MOST_MESSAGE_BYTES,
-    headers::{CORES, number},
-    tls::Tls,
+use crate::{
+    ballista::{
+        MOST_MESSAGE_BYTES,
+        headers::{CORES, VERSION, number},
+        tls::Tls,
+    },
+    codec,
 };
 
 /// Time for a connection to the scheduler.
@@ -53,9 +59,17 @@ impl Connection {
             Some(cause) => unreachable(&address, &innermost(cause)),
             None => failed(&address, &status),
         })?;
-        let Some(cores) = number(answer.metadata(), CORES) else {
+        let version = answer.metadata().get(VERSION).and_then(|version| version.to_str().ok());
+        let (Some(version), Some(cores)) = (version, number(answer.metadata(), CORES)) else {
             return Err(exec_datafusion_err!("{address} is a scheduler of another program"));
         };
+        if version != codec::VERSION {
+            return Err(exec_datafusion_err!(
+                "the scheduler at {address} is of tfarrow {version:?}, and this process is tfarrow {:?}: all processes of a cluster must \
+                 have one version",
+                codec::VERSION
+            ));
+        }
         let cores = usize::try_from(cores).unwrap_or(usize::MAX);
         Ok(Self { address, tls, scheduler, session, cores, on_message })
     }
@@ -66,17 +80,30 @@ impl Connection {
 /// # Errors
 /// No server is there, or its certificate is not that of the host.
 pub(crate) async fn connected(address: &str, tls: Option<&Tls>) -> Result<SchedulerClient> {
-    let unreachable = |error: &tonic::transport::Error| unreachable(address, &innermost(error));
+    let channel = endpoint(address, tls)?.connect().await;
+    Ok(client(channel.map_err(|error| unreachable(address, &innermost(&error)))?))
+}
+
+/// A client of the scheduler at `address` that connects when it is used. Must be called in a runtime of tokio.
+///
+/// # Errors
+/// The address or the certificate is invalid.
+pub(crate) fn connecting(address: &str, tls: Option<&Tls>) -> Result<SchedulerClient> {
+    Ok(client(endpoint(address, tls)?.connect_lazy()))
+}
+
+fn endpoint(address: &str, tls: Option<&Tls>) -> Result<Endpoint> {
     let config = GrpcClientConfig { connect_timeout_seconds: CONNECT_TIME.as_secs(), ..GrpcClientConfig::default() };
     let endpoint = create_grpc_client_endpoint(format!("http://{address}"), Some(&config));
-    let mut endpoint = endpoint.map_err(|error| unreachable(&error))?;
-    if let Some(tls) = tls {
-        let secured = tls.secured(&endpoint, Some(&config));
-        endpoint = secured.map_err(|error| exec_datafusion_err!("TLS: {}", innermost(error.as_ref())))?;
-    }
-    let channel = endpoint.connect().await.map_err(|error| unreachable(&error))?;
-    let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
-    Ok(SchedulerClient::new(channel).max_encoding_message_size(most).max_decoding_message_size(most))
+    let endpoint = endpoint.map_err(|error| unreachable(address, &innermost(&error)))?;
+    let Some(tls) = tls else { return Ok(endpoint) };
+    let secured = tls.secured(&endpoint, Some(&config));
+    secured.map_err(|error| exec_datafusion_err!("TLS: {}", innermost(error.as_ref())))
+}
+
+fn client(channel: Channel) -> SchedulerClient {
+    let client = SchedulerClient::new(channel);
+    client.max_encoding_message_size(MOST_MESSAGE_BYTES).max_decoding_message_size(MOST_MESSAGE_BYTES)
 }
 
 fn unreachable(address: &str, cause: &str) -> DataFusionError {

@@ -143,13 +143,16 @@ impl ClusterJob {
         let params = GetJobMetricsParams { job_id: self.id.clone().into() };
         let answer = self.connection.scheduler.clone().get_job_metrics(params).await;
         let stages = answer.map_err(|status| self.failed(&status))?.into_inner().stages;
-        let operators = stages.into_iter().flat_map(|stage| stage.operators);
         let mut notices = TaskNotices::default();
-        for metric in operators.flat_map(|operator| operator.metrics) {
-            let Some(Metric::Count(count)) = metric.metric else { continue };
-            let Some(json) = count.name.strip_prefix(NOTICES) else { continue };
-            let task = serde_json::from_str(json);
-            notices.merge(task.map_err(|error| DataFusionError::External(Box::new(error)))?);
+        for stage in stages {
+            let mut of_stage = TaskNotices::default();
+            for metric in stage.operators.into_iter().flat_map(|operator| operator.metrics) {
+                let Some(Metric::Count(count)) = metric.metric else { continue };
+                let Some(json) = count.name.strip_prefix(NOTICES) else { continue };
+                let task = serde_json::from_str(json);
+                of_stage.merge_task(task.map_err(|error| DataFusionError::External(Box::new(error)))?);
+            }
+            notices.merge(of_stage);
         }
         Ok(notices)
     }

@@ -15,7 +15,7 @@ use ballista_core::{
     utils::GrpcClientConfig,
 };
 
-use crate::ballista::tls::Tls;
+use crate::ballista::tls::{Tls, fetch_endpoint};
 
 /// Time after which an unused connection is closed.
 const IDLE_TIME: Duration = Duration::from_secs(30);
@@ -72,7 +72,7 @@ impl BallistaClientPool for Connections {
                     port,
                     config.max_message_size,
                     false,
-                    self.tls.as_ref().map(Tls::grpc_endpoint),
+                    Some(fetch_endpoint(self.tls.clone())),
                     config.io_retries_times,
                     config.io_retry_wait_time_ms,
                     config.initial_connection_window_size,

@@ -23,6 +23,7 @@ use crate::{
         client::Connection,
         cluster_job::{ClusterJob, Ended},
         codec,
+        stages::writes_files,
         tls::Tls,
     },
     with_single_tasks,
@@ -53,7 +54,8 @@ impl ClusterEngine {
     }
 
     /// Runs a plan until it is complete, and returns its rows. As long as it has returned no row, it runs again if executors are
-    /// lost after their results were read, and with whole files after an error of a piece.
+    /// lost after their results were read, and with whole files after an error of a piece. A plan that writes files runs again
+    /// only after an error of a piece, which is an error of its input: otherwise the files may be there.
     async fn rows(
         self,
         mut bytes: Vec<u8>,
@@ -89,6 +91,9 @@ impl ClusterEngine {
                 Ended::ExecutorLost => exec_datafusion_err!("an executor was lost while the query ran"),
             };
             job.remove_results().await;
+            if writes_files(&plan)? {
+                return Err(lost.context("the statement may have written its files; look at them before it runs again"));
+            }
             if attempt == ATTEMPTS {
                 return Err(lost.context(format!("executors were lost in {ATTEMPTS} attempts")));
             }
@@ -125,7 +130,7 @@ impl Engine for ClusterEngine {
         let config = config
             .with_target_partitions(cores.saturating_mul(PARTITIONS_PER_CORE))
             .set_usize("ballista.scheduler.max_partitions_per_task", 1)
-            .set_u64("ballista.client.grpc_max_message_size", u64::from(MOST_MESSAGE_BYTES));
+            .set_usize("ballista.client.grpc_max_message_size", MOST_MESSAGE_BYTES);
         let rules = with_ballista_optimizer_rules(&Optimizer::new().rules);
         session.with_config(config).with_optimizer_rules(rules)
     }

@@ -20,10 +20,12 @@ mod leases;
 mod progress;
 mod results;
 mod root;
+mod running_jobs;
 mod scheduler;
 mod service;
 mod stages;
 mod tls;
+mod work_folder;
 
 use std::sync::Arc;
 
@@ -43,8 +45,10 @@ pub use tls::Tls;
 
 use crate::PlanCodec;
 
+/// Stack size of threads that decode plans, in bytes: that of the threads of `tfarrow sql`.
+pub const STACK_BYTES: usize = 16 << 20;
 /// Maximum bytes of a message between two processes. A message contains a plan, or at least one row.
-const MOST_MESSAGE_BYTES: u32 = 256 << 20;
+const MOST_MESSAGE_BYTES: usize = 256 << 20;
 
 /// The codec of clients and executors.
 fn codec() -> PlanCodec {

@@ -13,7 +13,11 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use crate::ballista::{MOST_MESSAGE_BYTES, client::innermost, tls::Tls};
+use crate::ballista::{
+    MOST_MESSAGE_BYTES,
+    client::innermost,
+    tls::{Tls, fetch_endpoint},
+};
 
 /// Number of results that are requested at the same time.
 const REQUESTS: usize = 4;
@@ -62,13 +66,12 @@ async fn fetch(location: PartitionLocation, tls: Option<Tls>) -> Result<BoxStrea
         return Err(exec_datafusion_err!("the scheduler returned a result without a place"));
     };
     let (host, port) = (executor.host, u16::try_from(executor.port).unwrap_or_default());
-    let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
     let client = BallistaClient::try_new(
         &host,
         port,
-        most,
+        MOST_MESSAGE_BYTES,
         false,
-        tls.as_ref().map(Tls::grpc_endpoint),
+        Some(fetch_endpoint(tls)),
         TRIES,
         WAIT_MILLIS,
         0,

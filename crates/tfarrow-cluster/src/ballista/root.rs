@@ -19,10 +19,10 @@ use tfarrow_datafusion::wire::local_files;
 /// Checks that all local files of a plan are below `root`, which is a real path. Links are followed.
 ///
 /// # Errors
-/// A file is outside of `root`.
+/// A file is outside of `root`, or the plan has no valid path for it.
 pub(crate) fn check_files(plan: &Arc<dyn ExecutionPlan>, root: &Path) -> Result<()> {
     plan.apply(|node| {
-        for path in local_files(node.as_ref()) {
+        for path in local_files(node.as_ref())? {
             if !real(&path)?.starts_with(root) {
                 return exec_err!(
                     "{}: this executor reads and writes files below {} only",

@@ -21,10 +21,12 @@ use crate::{
 const EXECUTOR_TIME: u64 = 8;
 /// Interval between two looks for lost executors.
 const LOOK: u64 = 1;
+/// Time without executors after which the running jobs fail: the replacement of the last one may start a moment later.
+const NO_EXECUTORS_TIME: u64 = 5;
 /// Time for which executors keep the results of a job that no client has removed.
 const RESULTS_TIME: u64 = 3600;
-/// Time for which the scheduler keeps the state of a job that has ended.
-const STATE_TIME: u64 = 3600;
+/// Time for which the scheduler keeps the state of a job that has ended: its plan, and the places of all results of its tasks.
+const STATE_TIME: u64 = 300;
 
 /// Options of a scheduler.
 #[derive(Clone, Debug)]
@@ -51,10 +53,10 @@ pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(Sock
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
         executor_timeout_seconds: EXECUTOR_TIME,
         expire_dead_executor_interval_seconds: LOOK,
-        no_executors_grace_period_seconds: 0,
+        no_executors_grace_period_seconds: NO_EXECUTORS_TIME,
         finished_job_data_clean_up_interval_seconds: RESULTS_TIME,
         finished_job_state_clean_up_interval_seconds: STATE_TIME,
-        grpc_client_max_message_size: MOST_MESSAGE_BYTES,
+        grpc_client_max_message_size: MOST_MESSAGE_BYTES as u32,
         override_physical_codec: Some(Arc::new(PlanCodec::relay(inner_codec()))),
         override_session_builder: Some(Arc::new(state)),
         ..SchedulerConfig::default()
@@ -62,8 +64,9 @@ pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(Sock
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
     let service = SchedulerService::new(create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?);
     tokio::spawn(service.clone().watch());
-    let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
-    let service = SchedulerGrpcServer::new(service).max_decoding_message_size(most).max_encoding_message_size(most);
+    let service = SchedulerGrpcServer::new(service)
+        .max_decoding_message_size(MOST_MESSAGE_BYTES)
+        .max_encoding_message_size(MOST_MESSAGE_BYTES);
     let mut server = Server::builder().tcp_nodelay(true);
     if let Some(tls) = options.tls {
         server = server.tls_config(tls.server()).map_err(|error| exec_datafusion_err!("TLS: {}", innermost(&error)))?;

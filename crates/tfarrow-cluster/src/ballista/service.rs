@@ -23,10 +23,10 @@ use ballista_scheduler::{scheduler_server::SchedulerServer, state::execution_gra
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::stream::BoxStream;
 use tokio::sync::RwLock;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, metadata::MetadataValue};
 
 use crate::ballista::{
-    headers::{CORES, FINISHED, TASKS, set_number},
+    headers::{CORES, EXECUTOR, FINISHED, TASKS, VERSION, set_number},
     job_failure::JobFailure,
     leases::Leases,
     progress::{proceeds, scan_tasks},
@@ -115,7 +115,7 @@ impl SchedulerGrpc for SchedulerService {
     async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Answer<ExecuteQueryResult> {
         // Plans of other kinds would be planned here, with files that this process finds.
         if !matches!(request.get_ref().query, Some(Query::PhysicalPlan(_))) {
-            return Err(Status::unimplemented("this scheduler takes physical plans of tfarrow only"));
+            return Err(Status::unimplemented("this scheduler takes physical plans only"));
         }
         let answer = self.server.execute_query(request).await?;
         if let Some(execute_query_result::Result::Success(job)) = &answer.get_ref().result {
@@ -125,6 +125,9 @@ impl SchedulerGrpc for SchedulerService {
     }
 
     async fn get_job_status(&self, request: Request<GetJobStatusParams>) -> Answer<GetJobStatusResult> {
+        if request.metadata().contains_key(EXECUTOR) {
+            return self.server.get_job_status(request).await;
+        }
         let job_id = request.get_ref().job_id.clone();
         let mut answer = self.server.get_job_status(request).await?;
         let state = answer.get_ref().status.as_ref().and_then(|status| status.status.as_ref());
@@ -155,6 +158,7 @@ impl SchedulerGrpc for SchedulerService {
     ) -> Answer<CreateUpdateSessionResult> {
         let cores = self.cores().await?;
         let mut answer = self.server.create_update_session(request).await?;
+        answer.metadata_mut().insert(VERSION, MetadataValue::from_static(crate::codec::VERSION));
         set_number(answer.metadata_mut(), CORES, cores);
         Ok(answer)
     }

@@ -19,7 +19,11 @@ use ballista_core::{
 };
 use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor};
 use datafusion::{
-    common::tree_node::{TreeNode, TreeNodeRecursion},
+    common::{
+        exec_err,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
+    datasource::sink::DataSinkExec,
     error::{DataFusionError, Result},
     execution::TaskContext,
     physical_plan::{
@@ -31,7 +35,12 @@ use datafusion::{
 use tfarrow_datafusion::{TaskError, TaskNotices, with_task_notices};
 
 use crate::ballista::{
-    connections::Connections, headers::NOTICES, job_failure::JobFailure, results::has_attempts, root::check_files,
+    connections::Connections,
+    headers::NOTICES,
+    job_failure::JobFailure,
+    results::has_attempts,
+    root::check_files,
+    running_jobs::{RunningJob, RunningJobs},
     tls::Tls,
 };
 
@@ -40,11 +49,18 @@ pub(crate) struct Stages {
     inner: DefaultExecutionEngine,
     /// The folder outside of which tasks read and write no local files.
     root: Option<PathBuf>,
+    jobs: RunningJobs,
 }
 
 impl Stages {
-    pub(crate) fn new(root: Option<PathBuf>, tls: Option<Tls>) -> Self {
-        Self { inner: DefaultExecutionEngine::with_client_pool(Arc::new(Connections::new(tls))), root }
+    pub(crate) fn new(root: Option<PathBuf>, tls: Option<Tls>, jobs: RunningJobs) -> Self {
+        Self { inner: DefaultExecutionEngine::with_client_pool(Arc::new(Connections::new(tls))), root, jobs }
+    }
+
+    /// Checks that a task may run.
+    fn check(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+        check_attempts(plan)?;
+        self.root.as_ref().map_or(Ok(()), |root| check_files(plan, root))
     }
 }
 
@@ -59,21 +75,25 @@ impl ExecutionEngine for Stages {
         work_dir: &str,
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
-        check_attempts(&plan)?;
-        if let Some(root) = &self.root {
-            check_files(&plan, root).map_err(portable)?;
-        }
+        // Ballista reports an error that is returned here as that of another attempt, which the scheduler ignores.
+        let refusal = self.check(&plan).err().map(Arc::new);
+        let (job, writes) = (self.jobs.of_task(&job_id), writes_files(&plan)?);
         let notices = Arc::default();
         let plan = with_task_notices(plan, &notices)?;
         let inner =
             self.inner.create_query_stage_exec(job_id, stage_id, task_id, partitions, plan, work_dir, config)?;
-        Ok(Arc::new(Stage { inner, notices }))
+        Ok(Arc::new(Stage { inner, refusal, job, writes, notices }))
     }
 }
 
 /// A task.
 struct Stage {
     inner: Arc<dyn QueryStageExecutor>,
+    /// The error of a task that may not run.
+    refusal: Option<Arc<DataFusionError>>,
+    job: RunningJob,
+    /// Whether the task writes files, which must not be written again.
+    writes: bool,
     notices: Arc<Mutex<TaskNotices>>,
 }
 
@@ -96,7 +116,15 @@ impl QueryStageExecutor for Stage {
         task_id: usize,
         context: Arc<TaskContext>,
     ) -> Result<Vec<ShuffleWritePartition>> {
-        self.inner.execute_query_stage(task_id, context).await.map_err(portable)
+        if let Some(refusal) = &self.refusal {
+            return Err(portable(DataFusionError::Shared(Arc::clone(refusal)), self.writes));
+        }
+        tokio::select! {
+            written = self.inner.execute_query_stage(task_id, context) => {
+                written.map_err(|error| portable(error, self.writes))
+            }
+            () = self.job.ended() => exec_err!("the job has ended"),
+        }
     }
 
     /// The metrics of all operators. Notices are a counter with a name, since no other text of a task reaches the client.
@@ -127,8 +155,11 @@ impl QueryStageExecutor for Stage {
 }
 
 /// An error of a task that the client can read. Errors of connections between executors stay as they are: the scheduler runs other
-/// tasks again after them.
-fn portable(error: DataFusionError) -> DataFusionError {
+/// tasks again after them. A task that `writes` files does not run again after an error of its own.
+fn portable(error: DataFusionError, writes: bool) -> DataFusionError {
+    if JobFailure::of_text(&error.to_string()).is_some() {
+        return error;
+    }
     let root: &(dyn Error + 'static) = match error.find_root() {
         DataFusionError::External(cause) => match cause.downcast_ref() {
             Some(BallistaError::DataFusionError(cause)) => cause.as_ref(),
@@ -138,7 +169,13 @@ fn portable(error: DataFusionError) -> DataFusionError {
         },
         _ => &error,
     };
-    JobFailure::Task(TaskError::of(root)).into_error()
+    let error = TaskError::of(root);
+    JobFailure::Task(if writes { error.not_transient() } else { error }).into_error()
+}
+
+/// Returns whether a plan writes files.
+pub(crate) fn writes_files(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    plan.exists(|node| Ok(node.is::<DataSinkExec>()))
 }
 
 /// Refuses input from two attempts of a task.

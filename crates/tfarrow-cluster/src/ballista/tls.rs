@@ -1,6 +1,6 @@
 //! TLS between the processes of a cluster.
 
-use std::{error::Error, fmt, fs, path::Path, sync::Arc};
+use std::{error::Error, fmt, fs, path::Path, sync::Arc, time::Duration};
 
 use ballista_core::{
     extension::{BallistaConfigGrpcEndpoint, EndpointOverrideFn},
@@ -8,6 +8,9 @@ use ballista_core::{
 };
 use datafusion::{common::exec_datafusion_err, error::Result};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, ServerTlsConfig};
+
+/// Time after which a process from which rows are fetched is lost: for a connection, between two pings, and for their answers.
+const FETCH_WAIT: Duration = Duration::from_secs(10);
 
 /// The certificate and the key of a process, and the certificate of the authority of its cluster. Both sides of a connection have a
 /// certificate that the authority has signed.
@@ -58,9 +61,17 @@ impl Tls {
     pub(crate) fn endpoint_override(self, config: Option<GrpcClientConfig>) -> EndpointOverrideFn {
         Arc::new(move |endpoint| self.secured(&endpoint, config.as_ref()))
     }
+}
 
-    /// [`Self::secured`] for connections that fetch rows.
-    pub(crate) fn grpc_endpoint(&self) -> Arc<BallistaConfigGrpcEndpoint> {
-        Arc::new(BallistaConfigGrpcEndpoint::new(self.clone().endpoint_override(None)))
-    }
+/// The settings of connections that fetch rows. Ballista has none: a process would wait without end for one that is frozen, or whose
+/// machine has lost its power.
+pub(crate) fn fetch_endpoint(tls: Option<Tls>) -> Arc<BallistaConfigGrpcEndpoint> {
+    Arc::new(BallistaConfigGrpcEndpoint::new(Arc::new(move |endpoint| {
+        let endpoint = match &tls {
+            Some(tls) => tls.secured(&endpoint, None)?,
+            None => endpoint,
+        };
+        let endpoint = endpoint.connect_timeout(FETCH_WAIT).http2_keep_alive_interval(FETCH_WAIT);
+        Ok(endpoint.keep_alive_timeout(FETCH_WAIT).keep_alive_while_idle(true).tcp_nodelay(true))
+    })))
 }

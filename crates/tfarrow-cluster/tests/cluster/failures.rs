@@ -15,6 +15,12 @@ fn errors_and_warnings() {
         &["SELECT count(city) FROM 'testdata/corrupt/'"],
         &["--on-error", "skip", "SELECT count(*) FROM 'testdata/corrupt/data_crc.tfrecord'"],
         &["--on-error", "skip", "SELECT count(*) FROM 'testdata/corrupt/length_crc.tfrecord'"],
+        // Each task of a nested-loop join reads all files of one side.
+        &[
+            "--on-error",
+            "skip",
+            "SELECT count(*) FROM 'testdata/corrupt/data_crc.tfrecord' a JOIN 'testdata/shards/' b ON a.label < b.label",
+        ],
         &["--partial-tail", "skip", "SELECT count(*) FROM 'testdata/corrupt/truncated.tfrecord'"],
         // A feature of two kinds, and features that a sample does not have.
         &["--sample", "1", "SELECT * FROM 'testdata/mixed_kinds/'"],
@@ -48,11 +54,42 @@ fn files_outside_of_the_root_of_an_executor() {
     let outside = cluster.sql(&["SELECT count(*) FROM 'testdata/scalar.tfrecord'"]);
     assert_eq!(outside.status, Some(1));
     assert!(outside.stderr.contains("scalar.tfrecord: this executor reads and writes files below "), "{outside:?}");
-    let written = cluster.folder.path().join("out.parquet");
-    let copy = format!("COPY (SELECT city FROM 'testdata/shards/') TO '{}'", written.display());
-    let outside = cluster.sql(&[&copy]);
-    assert!(outside.stderr.contains("this executor reads and writes files below "), "{outside:?}");
-    assert!(!written.exists());
+    for target in ["out.parquet", "folder#1/"] {
+        let written = cluster.folder.path().join(target);
+        let copy = format!("COPY (SELECT city FROM 'testdata/shards/') TO '{}' STORED AS PARQUET", written.display());
+        let outside = cluster.sql(&[&copy]);
+        assert!(outside.stderr.contains("this executor reads and writes files below "), "{outside:?}");
+        assert!(!written.exists());
+    }
+}
+
+#[test]
+fn files_are_not_written_again() {
+    let mut cluster = Cluster::start(0);
+    // The client cannot fetch the number of rows from there.
+    cluster.add_executor(&["--external-host", "127.0.0.2"]);
+    let out = cluster.folder.path().join("out");
+    let copy = format!(
+        "COPY (SELECT city FROM 'testdata/shards/') TO '{}/' STORED AS TFRECORD OPTIONS (shards 2)",
+        out.display()
+    );
+    let run = cluster.sql(&[&copy]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    assert!(run.stderr.contains("the statement may have written its files"), "{run:?}");
+    assert!(run.stderr.contains("the executor 127.0.0.2:"), "{run:?}");
+    assert_eq!(std::fs::read_dir(out).unwrap().count(), 2);
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let cluster = Cluster::start(0);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let work_dir = cluster.work_dir(0).display().to_string();
+    let args = ["executor", "--scheduler", &cluster.address, "--work-dir", &work_dir, "--port", &port];
+    let run = Run::of(program(&args).output().unwrap());
+    assert_eq!(run.status, Some(1), "{run:?}");
+    assert!(run.stderr.starts_with(&format!("tfarrow-cluster: 127.0.0.1:{port}: ")), "{run:?}");
 }
 
 #[test]
@@ -86,7 +123,15 @@ fn plans_for_one_machine() {
     let copy = format!("COPY (SELECT city FROM 'testdata/shards/') TO '{file}'");
     let recursive = "WITH RECURSIVE t AS (SELECT min(label) AS n FROM 'testdata/shards/' UNION ALL SELECT n + 1 FROM t WHERE n < 9) \
                      SELECT count(*) FROM t";
+    let nested = (0..25).fold("price".to_owned(), |nested, _| format!("abs({nested} + 1)"));
+    let nested = format!("SELECT count(*) FROM 'testdata/shards/' WHERE {nested} > 3");
+    let joins: String =
+        (1..30).map(|t| format!(" JOIN 'testdata/shards/' t{t} ON t{}.price = t{t}.price", t - 1)).collect();
+    let joins = format!("SELECT count(*) FROM 'testdata/shards/' t0{joins}");
+    let too_deep = "tfarrow: the query has too many nested expressions, joins or subqueries for other machines; some 40 are possible\n";
     for (query, expected) in [
+        (nested.as_str(), too_deep),
+        (joins.as_str(), too_deep),
         (copy.as_str(), "tfarrow: other machines write Parquet, CSV, JSON and TFRecord files only\n"),
         (recursive, "tfarrow: a recursive query cannot be sent to other machines\n"),
     ] {

@@ -22,15 +22,19 @@ struct LongQuery {
 
 impl LongQuery {
     fn new(cluster: &Cluster) -> Self {
+        Self::of_tasks(cluster, 64, REPEATS)
+    }
+
+    fn of_tasks(cluster: &Cluster, tasks: u32, repeats: u32) -> Self {
         let folder = cluster.folder.path().join("data");
         std::fs::create_dir(&folder).unwrap();
         let source = crate::processes::root().join("testdata/shards/train-00000-of-00004.tfrecord");
         for file in 0..64 {
             std::fs::copy(&source, folder.join(format!("{file:02}.tfrecord"))).unwrap();
         }
-        let work = format!("levenshtein(repeat(city, {REPEATS}), repeat(reverse(city), {REPEATS}))");
+        let work = format!("levenshtein(repeat(city, {repeats}), repeat(reverse(city), {repeats}))");
         let text = format!(
-            "SET datafusion.execution.target_partitions = 64;
+            "SET datafusion.execution.target_partitions = {tasks};
              SELECT label, count(*), sum({work}) FROM '{}/' GROUP BY label ORDER BY label",
             folder.display()
         );
@@ -97,9 +101,13 @@ fn a_frozen_executor_writes_one_file() {
     let run = ended(client);
     assert_eq!(run.status, Some(0), "{run:?}");
     cluster.executors[0].signal(Signal::SIGCONT);
-    // The first executor ends its attempt as well, which finds the file and removes its own.
+    // The first executor ends its attempt as well, and removes its file.
     cluster.executors[0].wait_for("/2.0/0.0] in ");
-    assert_eq!(written(), 1);
+    let begin = Instant::now();
+    while written() != 1 {
+        assert!(begin.elapsed() < SOON, "{} files are left", written());
+        std::thread::yield_now();
+    }
     let text = format!("SELECT count(*) AS n, sum(octet_length(text)) AS bytes FROM '{}/all.csv'", out.display());
     let shard = "'testdata/shards/train-00000-of-00004.tfrecord'";
     let expected =
@@ -131,6 +139,33 @@ fn ctrl_c_cancels_the_job() {
     assert_eq!(cluster.sql(&[query]), local(&[query]));
     // The scheduler would cancel a job without a client after 8 s.
     assert!(begin.elapsed().as_secs() < 8, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn ctrl_c_ends_a_long_task() {
+    let cluster = Cluster::start(1);
+    // One task reads all files, with more work for each of them.
+    let query = LongQuery::of_tasks(&cluster, 1, 4 * REPEATS);
+    let client = spawn(cluster.client(&query.args()));
+    cluster.executors[0].wait_for("Received task: ");
+    let id = nix::unistd::Pid::from_raw(client.id().try_into().unwrap());
+    nix::sys::signal::kill(id, Signal::SIGINT).unwrap();
+    assert_eq!(ended(client).status, Some(130));
+    cluster.executors[0].wait_for("the job has ended");
+    let query = "SELECT count(*) FROM 'testdata/shards/'";
+    assert_eq!(cluster.sql(&[query]), local(&[query]));
+}
+
+#[test]
+fn an_executor_that_is_asked_to_end() {
+    let mut cluster = Cluster::start(1);
+    let (query, client) = LongQuery::running(&cluster);
+    cluster.add_executor(&[]);
+    let executor = cluster.executors.remove(0);
+    executor.signal(Signal::SIGTERM);
+    assert!(executor.ended().success());
+    assert_eq!(std::fs::read_dir(cluster.work_dir(0)).unwrap().count(), 0);
+    assert_eq!(ended(client), local(&query.args()));
 }
 
 #[test]

@@ -136,6 +136,30 @@ fn a_long_file_is_read_in_pieces() {
 }
 
 #[test]
+fn a_limit_returns_no_row_of_an_embedded_file() {
+    let cluster = Cluster::start(2);
+    let inner = std::fs::read(root().join("testdata/shards/train-00000-of-00004.tfrecord")).unwrap().repeat(4);
+    let hex: String = inner.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (file, copy) = (cluster.folder.path().join("outer.tfrecord"), cluster.folder.path().join("copy.sql"));
+    let file = file.display().to_string();
+    std::fs::write(&copy, format!("COPY (SELECT 'outer' AS city, decode('{hex}', 'hex') AS image) TO '{file}'"))
+        .unwrap();
+    assert_eq!(local(&["-f", copy.to_str().unwrap()]).status, Some(0));
+    // Pieces begin inside of the only record, and find records of the embedded file.
+    for query in [
+        "SELECT city FROM FILE WHERE city <> 'outer' LIMIT 1",
+        "SELECT DISTINCT city FROM FILE WHERE city <> 'outer' LIMIT 1",
+        "SELECT a.city FROM FILE a JOIN FILE b ON a.city = b.city WHERE b.city <> 'outer' LIMIT 1",
+        "SELECT city, count(*) FROM FILE GROUP BY city",
+        "SELECT city FROM FILE ORDER BY city LIMIT 2",
+    ] {
+        let query = query.replace("FILE", &format!("'{file}'"));
+        let found = cluster.sql(&["--format", "csv", "--option", "piece_bytes=10000", &query]);
+        assert_eq!(found, local(&["--format", "csv", &query]), "{query}");
+    }
+}
+
+#[test]
 fn rows_of_20_megabytes() {
     let cluster = Cluster::start(2);
     let data = cluster.folder.path().join("images");

@@ -33,6 +33,7 @@ pub(crate) use placement::placed;
 pub use remote_exec::{RemoteExec, TaskProgress};
 pub use task_error::TaskError;
 pub use task_notices::{TaskNotices, with_task_notices};
+pub(crate) use whole_files::may_end_early;
 pub use whole_files::with_whole_files;
 
 /// An engine that runs the physical plans of a session.

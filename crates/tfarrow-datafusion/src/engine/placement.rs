@@ -9,7 +9,7 @@ use datafusion::{
     physical_plan::{ExecutionPlan, analyze::AnalyzeExec, execution_plan::replace_children_if_necessary},
 };
 
-use crate::engine::{Engine, RemoteExec};
+use crate::engine::{Engine, RemoteExec, may_end_early, with_whole_files};
 
 /// Returns the plan that this process executes in place of `plan`: the engine runs what reads or writes files. Other plans, such
 /// as that of `SELECT 1`, stay here.
@@ -23,6 +23,7 @@ pub(crate) fn placed(plan: Arc<dyn ExecutionPlan>, engine: &Arc<dyn Engine>) -> 
             plan.children().into_iter().map(|child| placed(Arc::clone(child), engine)).collect::<Result<_>>()?;
         return replace_children_if_necessary(plan, children);
     }
+    let plan = if may_end_early(&plan) { with_whole_files(plan)? } else { plan };
     Ok(Arc::new(RemoteExec::new(plan, Arc::clone(engine))))
 }
 

@@ -19,6 +19,8 @@ use crate::{
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskError {
     cause: Cause,
+    /// The texts that operators have added, the outermost first.
+    contexts: Vec<String>,
     is_transient: bool,
     /// Whether the task read a piece of a file.
     is_of_piece: bool,
@@ -55,18 +57,24 @@ impl TaskError {
     pub fn of(error: &(dyn StdError + 'static)) -> Self {
         let chain = || iter::successors(Some(error), |&error| error.source());
         let is_of_piece = chain().any(|cause| cause.is::<PieceError>());
+        let contexts = chain().filter_map(context).collect();
         let file = chain().find_map(|cause| cause.downcast_ref::<Error>());
         if let Some((error, fault)) = file.and_then(|error| Some((error, FileFault::of(error)?))) {
-            return Self { cause: Cause::File(fault), is_transient: error.is_machine(), is_of_piece };
+            return Self { cause: Cause::File(fault), contexts, is_transient: error.is_machine(), is_of_piece };
         }
         let known = chain().filter_map(Cause::of).last();
         let cause = known.unwrap_or_else(|| Cause::Text(error.to_string()));
-        Self { cause, is_transient: chain().any(is_transient), is_of_piece }
+        Self { cause, contexts, is_transient: chain().any(is_transient), is_of_piece }
     }
 
     /// An error with this text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { cause: Cause::Text(text.into()), is_transient: false, is_of_piece: false }
+        Self { cause: Cause::Text(text.into()), contexts: Vec::new(), is_transient: false, is_of_piece: false }
+    }
+
+    /// The same error of a task that must not run again.
+    pub fn not_transient(self) -> Self {
+        Self { is_transient: false, ..self }
     }
 
     /// Whether another attempt may succeed, as after an error of a network.
@@ -82,7 +90,7 @@ impl TaskError {
 
     /// The error of the query with the plan `plan`, with advice as for an error of its scans.
     pub fn into_error(self, plan: &Arc<dyn ExecutionPlan>) -> DataFusionError {
-        match self.cause {
+        let error = match self.cause {
             Cause::File(fault) => fault.into_error(plan),
             Cause::Cast(text) => DataFusionError::ArrowError(Box::new(ArrowError::CastError(text)), None),
             Cause::Execution(text) => DataFusionError::Execution(text),
@@ -90,8 +98,23 @@ impl TaskError {
             Cause::Internal(text) => DataFusionError::Internal(text),
             Cause::ResourcesExhausted(text) => DataFusionError::ResourcesExhausted(text),
             Cause::Text(text) => DataFusionError::External(text.into()),
-        }
+        };
+        self.contexts.into_iter().rev().fold(error, |error, text| error.context(text))
     }
+}
+
+/// The text that an operator has added to an error.
+fn context(error: &(dyn StdError + 'static)) -> Option<String> {
+    match of_datafusion(error)? {
+        DataFusionError::Context(text, _) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// An error of DataFusion, which several readers of one result may share.
+fn of_datafusion<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e DataFusionError> {
+    let shared = || error.downcast_ref::<Arc<DataFusionError>>().map(AsRef::as_ref);
+    error.downcast_ref::<DataFusionError>().or_else(shared)
 }
 
 impl Cause {
@@ -104,10 +127,7 @@ impl Cause {
                 error => Some(Self::Text(error.to_string())),
             };
         }
-        let shared = || error.downcast_ref::<Arc<DataFusionError>>().map(AsRef::as_ref);
-        let Some(error) = error.downcast_ref::<DataFusionError>().or_else(shared) else {
-            return Some(Self::Text(error.to_string()));
-        };
+        let Some(error) = of_datafusion(error) else { return Some(Self::Text(error.to_string())) };
         match error {
             DataFusionError::ArrowError(..)
             | DataFusionError::Context(..)
@@ -162,4 +182,24 @@ fn is_transient(cause: &(dyn StdError + 'static)) -> bool {
         return !is_missing(error.kind());
     }
     matches!(cause.downcast_ref::<object_store::Error>(), Some(object_store::Error::Generic { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::Schema;
+    use datafusion::physical_plan::empty::EmptyExec;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_operators_are_kept() {
+        let full = || Error::io("a.csv", io::Error::other("no space left"));
+        let error = crate::error::external(full()).context("3 of 4 files").context("all of it");
+        let found = TaskError::of(&DataFusionError::Shared(Arc::new(error)));
+        assert!(found.is_transient() && !found.clone().not_transient().is_transient());
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+        let text = found.into_error(&plan).strip_backtrace();
+        let expected = crate::error::external(full()).context("3 of 4 files").context("all of it").strip_backtrace();
+        assert_eq!(text, expected);
+    }
 }

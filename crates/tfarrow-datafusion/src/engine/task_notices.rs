@@ -43,14 +43,28 @@ impl TaskNotices {
         self.scans.is_empty()
     }
 
-    /// Adds the notices of another task.
+    /// Adds the notices of another task with the same plan, which has other files. A task with the same files is another attempt, or
+    /// one that needs the same rows: its skipped records are not counted again.
+    pub fn merge_task(&mut self, other: Self) {
+        self.merge_with(other, |known, skipped| {
+            if (known.records, known.ranges) < (skipped.records, skipped.ranges) {
+                *known = skipped;
+            }
+        });
+    }
+
+    /// Adds the notices of the tasks of another part of a plan.
     pub fn merge(&mut self, other: Self) {
+        self.merge_with(other, DamageReport::merge);
+    }
+
+    fn merge_with(&mut self, other: Self, merge_skipped: impl Fn(&mut DamageReport, DamageReport)) {
         for (path, notices) in other.scans {
             let ScanNotices { unknown, unknown_field, skipped } = notices;
             let scan = self.scans.entry(path).or_default();
             scan.unknown.extend(unknown);
             scan.unknown_field = scan.unknown_field.or(unknown_field);
-            scan.skipped.merge(skipped);
+            merge_skipped(&mut scan.skipped, skipped);
         }
     }
 
@@ -97,4 +111,30 @@ pub fn with_task_notices(
         Ok(Transformed::yes(DataSourceExec::from_data_source(config) as _))
     });
     Ok(collected?.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_that_two_tasks_have_skipped_are_counted_once() {
+        let of_task = |path: &str, records| {
+            let mut notices = TaskNotices::default();
+            let skipped = DamageReport { records, ..DamageReport::default() };
+            notices.add(Path::new(path), &Notice::Skipped(skipped));
+            notices
+        };
+        let counts =
+            |notices: &TaskNotices| notices.scans.values().map(|scan| scan.skipped.records).collect::<Vec<_>>();
+        let mut stage = of_task("a", 2);
+        stage.merge_task(of_task("b", 1));
+        // The first attempt of a task may have ended early.
+        stage.merge_task(of_task("a", 3));
+        stage.merge_task(of_task("a", 3));
+        assert_eq!(counts(&stage), [3, 1]);
+        // Another part of the plan reads the same files for itself.
+        stage.merge(of_task("a", 3));
+        assert_eq!(counts(&stage), [6, 1]);
+    }
 }

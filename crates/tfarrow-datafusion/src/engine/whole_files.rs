@@ -10,7 +10,11 @@ use datafusion::{
         source::DataSourceExec,
     },
     error::Result,
-    physical_plan::ExecutionPlan,
+    physical_plan::{
+        ExecutionPlan, InputOrderMode,
+        aggregates::{AggregateExec, AggregateMode},
+        sorts::sort::SortExec,
+    },
 };
 use tfarrow_dataset::{FilePiece, Shard};
 
@@ -29,6 +33,33 @@ pub fn with_whole_files(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executio
         Ok(Transformed::yes(DataSourceExec::from_data_source(config) as _))
     });
     Ok(whole?.data)
+}
+
+/// Returns whether an operator, such as that of a LIMIT, may end a scan before its last record. The records of a piece are those of
+/// the file only if all of them are read: a piece proves its first record by its last one.
+pub(crate) fn may_end_early(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    scan_may_end(plan.as_ref(), false)
+}
+
+/// Whether a scan below a node may end early. `parent_may_end` is whether the parent of the node may not read all of its rows.
+fn scan_may_end(node: &dyn ExecutionPlan, parent_may_end: bool) -> bool {
+    if let Some((config, _)) = scan_of(node) {
+        return parent_may_end || config.limit.is_some();
+    }
+    let may_end = !reads_all(node) && (parent_may_end || node.fetch().is_some());
+    node.children().into_iter().any(|child| scan_may_end(child.as_ref(), may_end))
+}
+
+/// Whether an operator reads all of its input before it returns its first row.
+fn reads_all(node: &dyn ExecutionPlan) -> bool {
+    let groups = node.downcast_ref::<AggregateExec>();
+    node.is::<SortExec>()
+        || groups.is_some_and(|groups| {
+            // A partial aggregate may return its groups early, and one with a limit ends when it has enough of them.
+            *groups.mode() != AggregateMode::Partial
+                && *groups.input_order_mode() == InputOrderMode::Linear
+                && groups.limit_options().is_none()
+        })
 }
 
 /// The file whose first piece this is; `None` for another piece.

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use datafusion::{
+    common::exec_err,
     datasource::{
         file_format::{csv::CsvSink, json::JsonSink, parquet::ParquetSink},
         physical_plan::{FileScanConfig, FileSink, FileSinkConfig},
         sink::{DataSink, DataSinkExec},
         source::DataSourceExec,
     },
+    error::Result,
     execution::object_store::ObjectStoreUrl,
     physical_plan::ExecutionPlan,
 };
@@ -18,28 +20,41 @@ use tfarrow_dataset::Shard;
 use crate::write::{sink::TfRecordSink, staging::StagingSink};
 
 /// The local files and folders that an operator reads or writes; none for objects in stores.
-pub fn local_files(node: &dyn ExecutionPlan) -> Vec<PathBuf> {
+///
+/// # Errors
+/// A path is no path of a file, or an operator writes to another store than that of its paths.
+pub fn local_files(node: &dyn ExecutionPlan) -> Result<Vec<PathBuf>> {
     if let Some(exec) = node.downcast_ref::<DataSinkExec>() {
         return written_files(exec.sink());
     }
     let scan = node.downcast_ref::<DataSourceExec>().map(|scan| scan.data_source());
-    let Some(config) = scan.and_then(|source| source.downcast_ref::<FileScanConfig>()) else { return Vec::new() };
+    let Some(config) = scan.and_then(|source| source.downcast_ref::<FileScanConfig>()) else { return Ok(Vec::new()) };
     let files = config.file_groups.iter().flat_map(|group| group.iter());
     let local = files.filter_map(|file| match file.extension::<Shard>() {
-        Some(shard) => (!shard.is_remote()).then(|| shard.local_path().to_owned()),
-        None => local_path(&config.object_store_url, file.path()),
+        Some(shard) => (!shard.is_remote()).then(|| Ok(shard.local_path().to_owned())),
+        None => local_path(&config.object_store_url, file.path()).transpose(),
     });
     local.collect()
 }
 
-fn written_files(sink: &dyn DataSink) -> Vec<PathBuf> {
+fn written_files(sink: &dyn DataSink) -> Result<Vec<PathBuf>> {
     if let Some(staging) = sink.downcast_ref::<StagingSink>() {
         let (inner, file, _) = staging.parts();
-        let file = file.and_then(|url| local_path(&url.object_store(), url.prefix()));
-        return written_files(inner.sink()).into_iter().chain(file).collect();
+        let mut written = written_files(inner.sink())?;
+        if let Some(url) = file {
+            written.extend(local_path(&url.object_store(), url.prefix())?);
+        }
+        return Ok(written);
     }
-    let paths = sink_config(sink).map_or(&[][..], |config| config.table_paths.as_slice());
-    paths.iter().filter_map(|url| local_path(&url.object_store(), url.prefix())).collect()
+    let Some(config) = sink_config(sink) else { return Ok(Vec::new()) };
+    let paths = config.table_paths.iter().map(|url| {
+        // Sinks write to the store of the configuration, whatever that of the path is.
+        if url.object_store() != config.object_store_url {
+            return exec_err!("{url}: the plan writes to {}, which is another store", config.object_store_url);
+        }
+        local_path(&config.object_store_url, url.prefix())
+    });
+    paths.filter_map(Result::transpose).collect()
 }
 
 /// Returns whether there is a message for a sink: files of TFRecord, Parquet, CSV and JSON lines.
@@ -57,7 +72,30 @@ fn sink_config(sink: &dyn DataSink) -> Option<&FileSinkConfig> {
     tfrecord.or_else(parquet).or_else(csv).or_else(|| sink.downcast_ref::<JsonSink>().map(FileSink::config))
 }
 
-/// The path of an object of DataFusion's store of local files; `None` for other stores.
-fn local_path(store: &ObjectStoreUrl, path: &Path) -> Option<PathBuf> {
-    (*store == ObjectStoreUrl::local_filesystem()).then(|| LocalFileSystem::new().path_to_filesystem(path).ok())?
+/// The path of an object, or of a folder, of DataFusion's store of local files; `None` for other stores.
+fn local_path(store: &ObjectStoreUrl, path: &Path) -> Result<Option<PathBuf>> {
+    if *store != ObjectStoreUrl::local_filesystem() {
+        return Ok(None);
+    }
+    // The store has no path for a folder that cannot be the name of an object, such as the root: it has one for a file in it.
+    let file = LocalFileSystem::new().path_to_filesystem(&path.clone().join("file"))?;
+    Ok(file.parent().map(ToOwned::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::datasource::listing::ListingTableUrl;
+
+    use super::*;
+
+    #[test]
+    fn folders_of_any_name_have_a_path() {
+        let local = ObjectStoreUrl::local_filesystem();
+        for path in ["/", "/data", "/home/x#1", "/a b/\u{fc}"] {
+            let url = ListingTableUrl::parse(format!("{path}/")).unwrap();
+            assert_eq!(local_path(&local, url.prefix()).unwrap(), Some(PathBuf::from(path)), "{path}");
+        }
+        let store = ObjectStoreUrl::parse("s3://bucket").unwrap();
+        assert_eq!(local_path(&store, &Path::from("data")).unwrap(), None);
+    }
 }

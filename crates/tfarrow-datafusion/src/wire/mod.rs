@@ -4,7 +4,7 @@
 //! ```text
 //! DataSourceExec of a TfRecordSource ◀─▶ ScanWire ─┬ ColumnsWire    the columns, and the casts of declared columns
 //!                                                  ├ ReadingWire    options and limits
-//!                                                  └ GroupWire      files of a partition, values of partition columns; deflated
+//!                                                  └ groups         files of a partition, values of partition columns; deflated
 //! CompactBatchesExec                 ◀─▶ CompactBatchesWire
 //! DataSinkExec of a TFRecord sink    ◀─▶ TfRecordSinkWire
 //! DataSinkExec of a staging sink     ◀─▶ StagingSinkWire
@@ -37,7 +37,6 @@ pub use crate::{
         local_files::{has_message, local_files},
         reading::{LimitsWire, ReadingWire},
         scan::{ScanParts, ScanWire},
-        shards::{FileWire, GroupWire, PieceWire},
         sinks::{StagingSinkWire, TfRecordSinkWire},
     },
 };

@@ -37,7 +37,7 @@ pub struct ScanWire {
     /// The options.
     #[prost(message, optional, tag = "3")]
     pub reading: Option<ReadingWire>,
-    /// The files of each partition: a deflated [`GroupWire`](crate::wire::GroupWire).
+    /// The files of each partition: a deflated message of its own.
     #[prost(bytes = "bytes", repeated, tag = "4")]
     pub groups: Vec<Bytes>,
     /// Whether the files are read in their order.

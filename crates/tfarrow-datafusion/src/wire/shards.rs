@@ -14,7 +14,10 @@ use datafusion::{
     error::Result,
 };
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
-use prost::Message;
+use prost::{
+    DecodeError, Message,
+    encoding::{DecodeContext, decode_key, skip_field},
+};
 use tfarrow_dataset::{FilePiece, ObjectAddress, Shard, ShardAddress};
 
 use crate::{
@@ -24,12 +27,14 @@ use crate::{
     wire::ipc::{batch_of_bytes, batch_to_bytes},
 };
 
-/// Maximum bytes of an inflated list of files: some 10 million files.
+/// Maximum bytes of the inflated lists of files of a scan.
 const MOST_BYTES: u64 = 1 << 30;
+/// Maximum number of files of a scan of one task, which take some 2 kB of memory each.
+const MOST_FILES: usize = 4_000_000;
 
 /// The files of one partition of a scan.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct GroupWire {
+pub(super) struct GroupWire {
     /// The files, in order.
     #[prost(message, repeated, tag = "1")]
     pub files: Vec<FileWire>,
@@ -40,7 +45,7 @@ pub struct GroupWire {
 
 /// One file: the fields of [`ShardAddress`], and the records that are read.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct FileWire {
+pub(super) struct FileWire {
     /// [`ShardAddress::path`]
     #[prost(string, tag = "1")]
     pub path: String,
@@ -78,7 +83,7 @@ pub struct FileWire {
 
 /// The fields of a [`FilePiece`].
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct PieceWire {
+pub(super) struct PieceWire {
     /// The byte at or after which the first record begins.
     #[prost(uint64, tag = "1")]
     pub from: u64,
@@ -125,8 +130,8 @@ pub(super) fn deflated(groups: &[FileGroup], columns: &[FieldRef]) -> Result<Vec
 /// # Errors
 /// The bytes are corrupt.
 pub(super) fn inflated(groups: &[Bytes], columns: &[FieldRef]) -> Result<Vec<FileGroup>> {
-    let mut most = MOST_BYTES;
-    let groups = groups.iter().map(|bytes| GroupWire::inflated(bytes, &mut most)).collect::<Result<Vec<_>>>()?;
+    let mut left = Left { bytes: MOST_BYTES, files: MOST_FILES };
+    let groups = groups.iter().map(|bytes| GroupWire::inflated(bytes, &mut left)).collect::<Result<Vec<_>>>()?;
     // All files of a store share its connections.
     let addresses = groups.iter().flat_map(|group| &group.files).map(FileWire::address).collect::<Result<Vec<_>>>()?;
     let mut shards = ShardAddress::shards(addresses).map_err(external)?.into_iter();
@@ -137,6 +142,12 @@ pub(super) fn inflated(groups: &[Bytes], columns: &[FieldRef]) -> Result<Vec<Fil
 pub(super) fn not_inflated(groups: &[Bytes]) -> Vec<FileGroup> {
     let group = |bytes: &Bytes| PartitionedFile::new("deflated", 0).with_extension(Deflated(bytes.clone()));
     groups.iter().map(|bytes| FileGroup::new(vec![group(bytes)])).collect()
+}
+
+/// The bytes and files that the next groups of a scan may have.
+struct Left {
+    bytes: u64,
+    files: usize,
 }
 
 impl GroupWire {
@@ -164,14 +175,19 @@ impl GroupWire {
         Ok(deflated.finish()?.into())
     }
 
-    /// Inflates a message of at most `most` bytes, and subtracts them.
-    fn inflated(bytes: &[u8], most: &mut u64) -> Result<Self> {
+    /// Inflates a message, and subtracts its bytes and files from those that are left.
+    fn inflated(bytes: &[u8], left: &mut Left) -> Result<Self> {
         let mut inflated = Vec::new();
-        let count = ZlibDecoder::new(bytes).take(most.saturating_add(1)).read_to_end(&mut inflated);
-        let left = count.map(|count| most.checked_sub(count as u64));
-        match left {
-            Ok(Some(left)) => *most = left,
+        let count = ZlibDecoder::new(bytes).take(left.bytes.saturating_add(1)).read_to_end(&mut inflated);
+        match count.map(|count| left.bytes.checked_sub(count as u64)) {
+            Ok(Some(bytes)) => left.bytes = bytes,
             Ok(None) => return exec_err!("the list of files of the plan has more than {MOST_BYTES} bytes"),
+            Err(error) => return exec_err!("the list of files of the plan is corrupt: {error}"),
+        }
+        // An entry of two bytes would become a file of two hundred.
+        match number_of_files(&inflated).map(|files| left.files.checked_sub(files)) {
+            Ok(Some(files)) => left.files = files,
+            Ok(None) => return exec_err!("a task of the plan reads more than {MOST_FILES} files"),
             Err(error) => return exec_err!("the list of files of the plan is corrupt: {error}"),
         }
         match Self::decode(inflated.as_slice()) {
@@ -179,6 +195,17 @@ impl GroupWire {
             Err(error) => exec_err!("the list of files of the plan is corrupt: {error}"),
         }
     }
+}
+
+/// Number of the files of an encoded [`GroupWire`].
+fn number_of_files(mut group: &[u8]) -> Result<usize, DecodeError> {
+    let mut files = 0;
+    while !group.is_empty() {
+        let (tag, wire_type) = decode_key(&mut group)?;
+        files += usize::from(tag == 1);
+        skip_field(wire_type, tag, &mut group, DecodeContext::default())?;
+    }
+    Ok(files)
 }
 
 impl FileWire {
@@ -253,4 +280,28 @@ fn values_of_bytes(bytes: &[u8], columns: &[FieldRef], count: usize) -> Result<V
     }
     let row = |row| batch.columns().iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
     (0..count).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Deflates `count` entries of two bytes.
+    fn empty_entries(count: usize) -> Bytes {
+        let mut deflated = ZlibEncoder::new(Vec::new(), Compression::fast());
+        deflated.write_all(&[0x0a, 0x00].repeat(count)).unwrap();
+        deflated.finish().unwrap().into()
+    }
+
+    #[test]
+    fn files_are_counted_before_they_are_decoded() {
+        let mut left = Left { bytes: MOST_BYTES, files: 3 };
+        assert_eq!(GroupWire::inflated(&empty_entries(2), &mut left).unwrap().files.len(), 2);
+        assert_eq!(GroupWire::inflated(&empty_entries(1), &mut left).unwrap().files.len(), 1);
+        let error = GroupWire::inflated(&empty_entries(1), &mut left).unwrap_err();
+        assert!(error.to_string().contains("files"), "{error}");
+        let bytes = empty_entries(MOST_FILES + 1);
+        assert!(bytes.len() < 100_000, "{}", bytes.len());
+        assert!(inflated(&[bytes], &[]).is_err());
+    }
 }
