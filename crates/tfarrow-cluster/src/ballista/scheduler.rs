@@ -21,8 +21,6 @@ use crate::{
 const EXECUTOR_TIME: u64 = 8;
 /// Interval between two looks for lost executors.
 const LOOK: u64 = 1;
-/// Time without executors after which the running jobs fail: the replacement of the last one may start a moment later.
-const NO_EXECUTORS_TIME: u64 = 5;
 /// Time for which executors keep the results of a job that no client has removed.
 const RESULTS_TIME: u64 = 3600;
 /// Time for which the scheduler keeps the state of a job that has ended: its plan, and the places of all results of its tasks.
@@ -53,7 +51,8 @@ pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(Sock
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
         executor_timeout_seconds: EXECUTOR_TIME,
         expire_dead_executor_interval_seconds: LOOK,
-        no_executors_grace_period_seconds: NO_EXECUTORS_TIME,
+        // The replacement of the last executor may start a moment later.
+        no_executors_grace_period_seconds: EXECUTOR_TIME,
         finished_job_data_clean_up_interval_seconds: RESULTS_TIME,
         finished_job_state_clean_up_interval_seconds: STATE_TIME,
         grpc_client_max_message_size: MOST_MESSAGE_BYTES as u32,

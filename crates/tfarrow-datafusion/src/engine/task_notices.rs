@@ -121,7 +121,8 @@ mod tests {
     fn records_that_two_tasks_have_skipped_are_counted_once() {
         let of_task = |path: &str, records| {
             let mut notices = TaskNotices::default();
-            let skipped = DamageReport { records, ..DamageReport::default() };
+            let mut skipped = DamageReport::default();
+            skipped.records = records;
             notices.add(Path::new(path), &Notice::Skipped(skipped));
             notices
         };
