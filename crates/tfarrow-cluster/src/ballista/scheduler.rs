@@ -51,8 +51,7 @@ pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(Sock
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
         executor_timeout_seconds: EXECUTOR_TIME,
         expire_dead_executor_interval_seconds: LOOK,
-        // The replacement of the last executor may start a moment later.
-        no_executors_grace_period_seconds: EXECUTOR_TIME,
+        no_executors_grace_period_seconds: 0,
         finished_job_data_clean_up_interval_seconds: RESULTS_TIME,
         finished_job_state_clean_up_interval_seconds: STATE_TIME,
         grpc_client_max_message_size: MOST_MESSAGE_BYTES as u32,

@@ -145,7 +145,7 @@ fn ctrl_c_cancels_the_job() {
 fn ctrl_c_ends_a_long_task() {
     let cluster = Cluster::start(1);
     // One task reads all files, with more work for each of them.
-    let query = LongQuery::of_tasks(&cluster, 1, 4 * REPEATS);
+    let query = LongQuery::of_tasks(&cluster, 1, 2 * REPEATS);
     let client = spawn(cluster.client(&query.args()));
     cluster.executors[0].wait_for("Received task: ");
     let id = nix::unistd::Pid::from_raw(client.id().try_into().unwrap());
@@ -161,6 +161,7 @@ fn an_executor_that_is_asked_to_end() {
     let mut cluster = Cluster::start(1);
     let (query, client) = LongQuery::running(&cluster);
     cluster.add_executor(&[]);
+    cluster.wait_for_results(1);
     let executor = cluster.executors.remove(0);
     executor.signal(Signal::SIGTERM);
     assert!(executor.ended().success());
@@ -176,7 +177,8 @@ fn without_executors_or_scheduler_the_query_fails() {
     let begin = Instant::now();
     let run = ended(client);
     assert_eq!(run.status, Some(1), "{run:?}");
-    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+    // Within 10 s on a machine that is not busy.
+    assert!(begin.elapsed().as_secs() < 15, "{:?}", begin.elapsed());
 
     cluster.add_executor(&[]);
     let client = spawn(cluster.client(&query.args()));
