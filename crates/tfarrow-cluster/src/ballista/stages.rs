@@ -19,10 +19,7 @@ use ballista_core::{
 };
 use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor};
 use datafusion::{
-    common::{
-        exec_err,
-        tree_node::{TreeNode, TreeNodeRecursion},
-    },
+    common::{exec_err, tree_node::TreeNode},
     datasource::sink::DataSinkExec,
     error::{DataFusionError, Result},
     execution::TaskContext,
@@ -57,10 +54,13 @@ impl Stages {
         Self { inner: DefaultExecutionEngine::with_client_pool(Arc::new(Connections::new(tls))), root, jobs }
     }
 
-    /// Checks that a task may run.
-    fn check(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
-        check_attempts(plan)?;
-        self.root.as_ref().map_or(Ok(()), |root| check_files(plan, root))
+    /// The failure of a task that may not run.
+    fn refusal(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<JobFailure>> {
+        if reads_two_attempts(plan)? {
+            return Ok(Some(JobFailure::ExecutorLost));
+        }
+        let checked = self.root.as_ref().map_or(Ok(()), |root| check_files(plan, root));
+        Ok(checked.err().map(|error| JobFailure::Task(TaskError::of(&error))))
     }
 }
 
@@ -76,8 +76,8 @@ impl ExecutionEngine for Stages {
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         // Ballista reports an error that is returned here as that of another attempt, which the scheduler ignores.
-        let refusal = self.check(&plan).err().map(Arc::new);
-        let (job, writes) = (self.jobs.of_task(&job_id), writes_files(&plan)?);
+        let (refusal, writes) = (self.refusal(&plan)?, writes_files(&plan)?);
+        let job = self.jobs.of_task(&job_id);
         let notices = Arc::default();
         let plan = with_task_notices(plan, &notices)?;
         let inner =
@@ -89,8 +89,8 @@ impl ExecutionEngine for Stages {
 /// A task.
 struct Stage {
     inner: Arc<dyn QueryStageExecutor>,
-    /// The error of a task that may not run.
-    refusal: Option<Arc<DataFusionError>>,
+    /// The failure of a task that may not run.
+    refusal: Option<JobFailure>,
     job: RunningJob,
     /// Whether the task writes files, which must not be written again.
     writes: bool,
@@ -117,7 +117,7 @@ impl QueryStageExecutor for Stage {
         context: Arc<TaskContext>,
     ) -> Result<Vec<ShuffleWritePartition>> {
         if let Some(refusal) = &self.refusal {
-            return Err(portable(DataFusionError::Shared(Arc::clone(refusal)), self.writes));
+            return Err(refusal.clone().into_error());
         }
         tokio::select! {
             written = self.inner.execute_query_stage(task_id, context) => {
@@ -157,9 +157,6 @@ impl QueryStageExecutor for Stage {
 /// An error of a task that the client can read. Errors of connections between executors stay as they are: the scheduler runs other
 /// tasks again after them. A task that `writes` files does not run again after an error of its own.
 fn portable(error: DataFusionError, writes: bool) -> DataFusionError {
-    if JobFailure::of_text(&error.to_string()).is_some() {
-        return error;
-    }
     let root: &(dyn Error + 'static) = match error.find_root() {
         DataFusionError::External(cause) => match cause.downcast_ref() {
             Some(BallistaError::DataFusionError(cause)) => cause.as_ref(),
@@ -178,19 +175,15 @@ pub(crate) fn writes_files(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     plan.exists(|node| Ok(node.is::<DataSinkExec>()))
 }
 
-/// Refuses input from two attempts of a task.
-fn check_attempts(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+/// Returns whether a plan reads the results of two attempts of a task.
+fn reads_two_attempts(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     let task = |location: &PartitionLocation| {
         let id = &location.partition_id;
         (id.stage_id, id.partition_id, location.map_partition_id)
     };
-    plan.apply(|node| {
-        if let Some(reader) = node.downcast_ref::<ShuffleReaderExec>()
-            && reader.partition.iter().any(|locations| has_attempts(locations.iter().map(task)))
-        {
-            return Err(JobFailure::ExecutorLost.into_error());
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(())
+    plan.exists(|node| {
+        let reader = node.downcast_ref::<ShuffleReaderExec>();
+        Ok(reader
+            .is_some_and(|reader| reader.partition.iter().any(|locations| has_attempts(locations.iter().map(task)))))
+    })
 }
