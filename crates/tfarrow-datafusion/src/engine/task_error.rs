@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn texts_of_operators_are_kept() {
-        let full = || Error::io("a.csv", io::Error::other("no space left"));
+        let full = || Error::io("a.csv", io::ErrorKind::StorageFull.into());
         let error = crate::error::external(full()).context("3 of 4 files").context("all of it");
         let found = TaskError::of(&DataFusionError::Shared(Arc::new(error)));
         assert!(found.is_transient() && !found.clone().not_transient().is_transient());
