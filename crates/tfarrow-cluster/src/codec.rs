@@ -53,7 +53,7 @@ const OPERATORS_OF_ENGINE: usize = 2;
 const MESSAGES_OF_SCAN: usize = 6;
 /// The first byte of an operator of this codec. No message of protobuf begins with it.
 const MARK: u8 = 0xff;
-/// The version of all processes of a cluster.
+/// The version of this process.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Encodes the operators of tfarrow in physical plans; an inner codec encodes those of the engine.
@@ -123,7 +123,8 @@ impl PlanCodec {
         guarded(|| node.try_into_physical_plan(task, self))
     }
 
-    /// Refuses a scan with an expression that cannot be decoded. The message of a scan is not a part of that of its plan.
+    /// Refuses a scan with an expression that cannot be decoded. A plan has the message of a scan as bytes, so that decoding the plan
+    /// does not check it.
     fn check_expressions(&self, node: &dyn ExecutionPlan) -> Result<()> {
         if !node.is::<DataSourceExec>() {
             return Ok(());
@@ -172,12 +173,7 @@ impl PlanCodec {
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let VersionedNode { version, node } = VersionedNode::decode(bytes).map_err(corrupt)?;
-        if version != VERSION {
-            return exec_err!(
-                "the plan is of tfarrow {version:?}, and this process is tfarrow {VERSION:?}: all processes of a cluster must \
-                 have one version"
-            );
-        }
+        check_version("plan", &version)?;
         let decoding = Decoding::new(task, self, converter);
         let context = ExecutionPlanDecodeCtx::new(&decoding);
         match (Node::decode(node.as_slice()).map_err(corrupt)?.kind, inputs) {
@@ -210,6 +206,16 @@ impl PlanCodec {
         let bare = FileScanConfig::try_from_proto(&config, context, Arc::new(source))?;
         if self.is_relay { Ok(scan.exec_to_send(bare)) } else { scan.exec(bare) }
     }
+}
+
+/// Refuses what another version of tfarrow has made.
+pub(crate) fn check_version(what: &str, version: &str) -> Result<()> {
+    if version == VERSION {
+        return Ok(());
+    }
+    exec_err!(
+        "the {what} is of tfarrow {version:?}, and this process is tfarrow {VERSION:?}: all processes of a cluster must have one version"
+    )
 }
 
 /// Refuses an operator that has no message, or whose own message would change the rows of the query.

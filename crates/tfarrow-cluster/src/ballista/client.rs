@@ -18,10 +18,10 @@ use tonic::{
 use crate::{
     ballista::{
         MOST_MESSAGE_BYTES,
-        headers::{CORES, VERSION, number},
+        headers::{CORES, SCHEDULER_VERSION, number},
         tls::Tls,
     },
-    codec,
+    codec::check_version,
 };
 
 /// Time for a connection to the scheduler.
@@ -48,7 +48,7 @@ impl Connection {
     /// Connects to the scheduler at `address`, `HOST:PORT`, and starts a session.
     ///
     /// # Errors
-    /// No scheduler of tfarrow is there.
+    /// No scheduler of this version of tfarrow is there.
     pub(crate) async fn open(address: String, tls: Option<Tls>, on_message: fn(&str)) -> Result<Self> {
         let mut scheduler = connected(&address, tls.as_ref()).await?;
         let session = uuid::Uuid::now_v7().to_string();
@@ -59,17 +59,11 @@ impl Connection {
             Some(cause) => unreachable(&address, &innermost(cause)),
             None => failed(&address, &status),
         })?;
-        let version = answer.metadata().get(VERSION).and_then(|version| version.to_str().ok());
+        let version = answer.metadata().get(SCHEDULER_VERSION).and_then(|version| version.to_str().ok());
         let (Some(version), Some(cores)) = (version, number(answer.metadata(), CORES)) else {
             return Err(exec_datafusion_err!("{address} is a scheduler of another program"));
         };
-        if version != codec::VERSION {
-            return Err(exec_datafusion_err!(
-                "the scheduler at {address} is of tfarrow {version:?}, and this process is tfarrow {:?}: all processes of a cluster must \
-                 have one version",
-                codec::VERSION
-            ));
-        }
+        check_version(&format!("scheduler at {address}"), version)?;
         let cores = usize::try_from(cores).unwrap_or(usize::MAX);
         Ok(Self { address, tls, scheduler, session, cores, on_message })
     }

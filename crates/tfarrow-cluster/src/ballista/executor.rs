@@ -31,7 +31,7 @@ use tokio::{
 
 use crate::ballista::{
     MOST_MESSAGE_BYTES, STACK_BYTES,
-    client::{connected, connecting, innermost},
+    client::{connected, connecting},
     codec,
     running_jobs::RunningJobs,
     stages::Stages,
@@ -112,15 +112,9 @@ pub async fn run_executor(options: ExecutorOptions, on_start: impl FnOnce()) -> 
     runtime.shutdown_background();
     if ended.is_ok() {
         let stopped = ExecutorStoppedParams { executor_id, reason: "it was asked to end".to_owned() };
-        let told = tokio::time::timeout(STOP_TIME, async {
-            connected(&scheduler, tls.as_ref())
-                .await?
-                .executor_stopped(stopped)
-                .await
-                .map_err(|status| exec_datafusion_err!("{}", innermost(&status)))
-        });
-        // The scheduler notices later that the executor is gone.
-        _ = told.await;
+        let sent = async { connected(&scheduler, tls.as_ref()).await.ok()?.executor_stopped(stopped).await.ok() };
+        // Without this message, the scheduler notices later that the executor is lost.
+        _ = tokio::time::timeout(STOP_TIME, sent).await;
     }
     ended
 }

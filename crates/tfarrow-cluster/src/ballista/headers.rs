@@ -5,8 +5,8 @@ use tonic::metadata::{MetadataMap, MetadataValue};
 /// The beginning of the name of a counter: the rest is the JSON of [`TaskNotices`](tfarrow_datafusion::TaskNotices).
 pub(crate) const NOTICES: &str = "tfarrow_notices:";
 /// The header with the version of the scheduler.
-pub(crate) const VERSION: &str = "tfarrow-version";
-/// The header of requests of executors, which are no sign of a client.
+pub(crate) const SCHEDULER_VERSION: &str = "tfarrow-version";
+/// The header of requests of executors, which do not renew the lease of a job.
 pub(crate) const EXECUTOR: &str = "tfarrow-executor";
 /// The header with the number of cores of all executors.
 pub(crate) const CORES: &str = "tfarrow-cores";

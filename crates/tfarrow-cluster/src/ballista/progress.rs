@@ -8,7 +8,7 @@ use ballista_scheduler::state::{
     execution_stage::{ExecutionStage, RunningStage},
 };
 use datafusion::{
-    common::tree_node::{TreeNode, TreeNodeRecursion},
+    common::tree_node::TreeNode,
     datasource::source::DataSourceExec,
     physical_plan::{ExecutionPlan, ExecutionPlanProperties},
 };
@@ -47,10 +47,5 @@ fn finished_tasks(stage: &RunningStage) -> usize {
 }
 
 fn scans(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let mut found = false;
-    let visited = plan.apply(|node| {
-        found |= node.is::<DataSourceExec>();
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
-    visited.is_ok() && found
+    plan.exists(|node| Ok(node.is::<DataSourceExec>())).unwrap_or_default()
 }

@@ -26,7 +26,7 @@ use tokio::sync::RwLock;
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
 use crate::ballista::{
-    headers::{CORES, EXECUTOR, FINISHED, TASKS, VERSION, set_number},
+    headers::{CORES, EXECUTOR, FINISHED, SCHEDULER_VERSION, TASKS, set_number},
     job_failure::JobFailure,
     leases::Leases,
     progress::{proceeds, scan_tasks},
@@ -158,7 +158,7 @@ impl SchedulerGrpc for SchedulerService {
     ) -> Answer<CreateUpdateSessionResult> {
         let cores = self.cores().await?;
         let mut answer = self.server.create_update_session(request).await?;
-        answer.metadata_mut().insert(VERSION, MetadataValue::from_static(crate::codec::VERSION));
+        answer.metadata_mut().insert(SCHEDULER_VERSION, MetadataValue::from_static(crate::codec::VERSION));
         set_number(answer.metadata_mut(), CORES, cores);
         Ok(answer)
     }
