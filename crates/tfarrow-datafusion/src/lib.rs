@@ -39,6 +39,7 @@ mod home_dir;
 mod notice;
 mod optimizer;
 mod options;
+mod plan_future;
 mod progress;
 mod remedy;
 mod scan;

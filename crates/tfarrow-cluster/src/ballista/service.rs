@@ -19,7 +19,10 @@ use ballista_core::serde::{
     },
     scheduler::{ExecutorMetadata, ExecutorSpecification},
 };
-use ballista_scheduler::{scheduler_server::SchedulerServer, state::execution_graph::ExecutionGraphBox};
+use ballista_scheduler::{
+    scheduler_server::SchedulerServer,
+    state::{execution_graph::ExecutionGraphBox, executor_manager::ExecutorManager},
+};
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::stream::BoxStream;
 use tokio::sync::RwLock;
@@ -35,23 +38,41 @@ use crate::ballista::{
 /// Interval between two checks of the leases.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// The scheduler of Ballista.
-type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 type Answer<T> = Result<Response<T>, Status>;
+type JobStates = BoxStream<'static, Result<GetJobStatusResult, Status>>;
+/// The stages and tasks of a job.
+type Graph = Arc<RwLock<ExecutionGraphBox>>;
+/// Returns the graph of a job; `None` for a job that does not run.
+type GraphOf = dyn Fn(&str) -> Option<Graph> + Send + Sync;
 
 /// A scheduler that cancels jobs whose clients are gone and jobs that are stuck, and returns the number of cores and the progress of
 /// jobs in headers.
+///
+/// The fields are trait objects, because Ballista's types have parameters for the messages of plans: rustc would prove for each
+/// request that these are `Sync`, in 4 s.
 #[derive(Clone)]
 pub(crate) struct SchedulerService {
-    server: Arc<Server>,
+    /// The scheduler of Ballista.
+    server: Arc<dyn SchedulerGrpc<ExecuteQueryPushStream = JobStates>>,
+    executors: ExecutorManager,
+    graph_of: Arc<GraphOf>,
     leases: Arc<Leases>,
     /// The ids of the executors that ran tasks at their last request.
     busy: Arc<Mutex<HashSet<String>>>,
 }
 
 impl SchedulerService {
-    pub(crate) fn new(server: Server) -> Self {
-        Self { server: Arc::new(server), leases: Arc::default(), busy: Arc::default() }
+    pub(crate) fn new(server: SchedulerServer<LogicalPlanNode, PhysicalPlanNode>) -> Self {
+        let (tasks, executors) = (server.state.task_manager.clone(), server.state.executor_manager.clone());
+        let graph_of =
+            move |job: &str| tasks.get_running_job_cache().get(job).map(|job| Arc::clone(&job.execution_graph));
+        Self {
+            server: Arc::new(server),
+            executors,
+            graph_of: Arc::new(graph_of),
+            leases: Arc::default(),
+            busy: Arc::default(),
+        }
     }
 
     /// Cancels jobs without a client, and jobs that are stuck; never ends.
@@ -66,7 +87,7 @@ impl SchedulerService {
             let busy = self.busy_of(&executors);
             for job in self.leases.jobs() {
                 // A job that the scheduler does not run has ended.
-                let Some(graph) = self.graph(&job) else { continue };
+                let Some(graph) = (self.graph_of)(&job) else { continue };
                 let proceeds = proceeds(graph.read().await.as_ref(), &busy);
                 if self.leases.record(&job, proceeds, Instant::now()) {
                     log::warn!("job {job} is stuck: it is cancelled");
@@ -77,19 +98,13 @@ impl SchedulerService {
     }
 
     async fn cancel(&self, job: String) {
-        if let Err(error) = self.server.cancel_job(job.into()).await {
+        if let Err(error) = self.server.cancel_job(Request::new(CancelJobParams { job_id: job })).await {
             log::warn!("the job cannot be cancelled: {error}");
         }
     }
 
-    /// The stages and tasks of a job; `None` for a job that does not run.
-    fn graph(&self, job: &str) -> Option<Arc<RwLock<ExecutionGraphBox>>> {
-        let jobs = self.server.state.task_manager.get_running_job_cache();
-        jobs.get(job).map(|job| Arc::clone(&job.execution_graph))
-    }
-
     async fn executors(&self) -> Result<Vec<ExecutorMetadata>, Status> {
-        let executors = self.server.state.executor_manager.get_executors_state().await;
+        let executors = self.executors.get_executors_state().await;
         let executors = executors.map_err(|error| Status::internal(error.to_string()))?;
         Ok(executors.into_iter().map(|(executor, ..)| executor).collect())
     }
@@ -110,7 +125,7 @@ impl SchedulerService {
 
 #[async_trait]
 impl SchedulerGrpc for SchedulerService {
-    type ExecuteQueryPushStream = BoxStream<'static, Result<GetJobStatusResult, Status>>;
+    type ExecuteQueryPushStream = JobStates;
 
     async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Answer<ExecuteQueryResult> {
         // Plans of other kinds would be planned here, with files that this process finds.
@@ -144,7 +159,7 @@ impl SchedulerGrpc for SchedulerService {
         }
         let cores = self.cores().await?;
         set_number(answer.metadata_mut(), CORES, cores);
-        if let Some(graph) = self.graph(&job_id) {
+        if let Some(graph) = (self.graph_of)(&job_id) {
             let (finished, all) = scan_tasks(graph.read().await.as_ref());
             set_number(answer.metadata_mut(), FINISHED, finished);
             set_number(answer.metadata_mut(), TASKS, all);
@@ -211,7 +226,7 @@ impl SchedulerGrpc for SchedulerService {
 
     async fn cancel_job(&self, request: Request<CancelJobParams>) -> Answer<CancelJobResult> {
         self.leases.end(&request.get_ref().job_id);
-        SchedulerGrpc::cancel_job(self.server.as_ref(), request).await
+        self.server.cancel_job(request).await
     }
 
     async fn clean_job_data(&self, request: Request<CleanJobDataParams>) -> Answer<CleanJobDataResult> {

@@ -8,7 +8,6 @@
 use std::{borrow::Cow, sync::Arc};
 
 use arrow_schema::{DataType, Field, SchemaRef};
-use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
     common::{Column, UnnestOptions},
@@ -16,11 +15,11 @@ use datafusion::{
     error::Result,
     functions::core::expr_fn::get_field,
     logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType, col, ident},
-    physical_plan::ExecutionPlan,
 };
 
 use crate::{
     functions::event_value::{EVENT_VALUE_COLUMNS, event_time, event_value, event_value_field},
+    plan_future::PlanFuture,
     schema::partition_columns::RUN_COLUMN,
     table::TfRecordTable,
 };
@@ -53,7 +52,6 @@ impl EventTable {
 }
 
 /// Not a view, because `DROP TABLE` and `CREATE OR REPLACE EXTERNAL TABLE` accept tables only.
-#[async_trait]
 impl TableProvider for EventTable {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
@@ -71,14 +69,20 @@ impl TableProvider for EventTable {
         self.0.supports_filters_pushdown(filters)
     }
 
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
+    fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
+        &'life0 self,
+        state: &'life1 dyn Session,
+        projection: Option<&'life2 Vec<usize>>,
+        filters: &'life3 [Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.0.scan(state, projection, filters, limit).await
+    ) -> PlanFuture<'async_trait>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        'life3: 'async_trait,
+    {
+        self.0.scan(state, projection, filters, limit)
     }
 }
 

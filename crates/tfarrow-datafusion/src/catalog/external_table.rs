@@ -4,13 +4,13 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
-use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider, TableProviderFactory},
     common::{DFSchema, ScalarValue, plan_err},
     error::Result,
     logical_expr::{CreateExternalTable, Expr},
 };
+use futures::future::BoxFuture;
 use tfarrow_codec::{OnError, RecordType};
 use tfarrow_dataset::{Inferred, Sample, Shard, are_events};
 
@@ -46,9 +46,27 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct TfRecordTableFactory;
 
-#[async_trait]
 impl TableProviderFactory for TfRecordTableFactory {
-    async fn create(&self, state: &dyn Session, command: &CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
+    fn create<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        state: &'life1 dyn Session,
+        command: &'life2 CreateExternalTable,
+    ) -> BoxFuture<'async_trait, Result<Arc<dyn TableProvider>>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+    {
+        create_table(state, command)
+    }
+}
+
+/// Lists the files of the table, and determines its columns.
+fn create_table<'a>(
+    state: &'a dyn Session,
+    command: &'a CreateExternalTable,
+) -> BoxFuture<'a, Result<Arc<dyn TableProvider>>> {
+    Box::pin(async move {
         if command.unbounded {
             return plan_err!("TFRECORD tables cannot be unbounded; leave UNBOUNDED out");
         }
@@ -68,7 +86,7 @@ impl TableProviderFactory for TfRecordTableFactory {
             Some(registry) => registry.register(table, command.name.table()),
             None => queried(table),
         }
-    }
+    })
 }
 
 /// Infers the columns of the table. The partition columns are those that the statement names, else those of the folders.

@@ -9,7 +9,6 @@ use std::{fmt, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
     common::{internal_err, tree_node::TreeNodeRecursion},
@@ -29,7 +28,9 @@ use futures::{StreamExt, stream};
 use tfarrow_codec::Limits;
 use tfarrow_stats::{DatasetStatistics, RowStatistics};
 
-use crate::{catalog::registry::TableRegistry, error::external, statements::headings::with_headings};
+use crate::{
+    catalog::registry::TableRegistry, error::external, plan_future::PlanFuture, statements::headings::with_headings,
+};
 
 /// Makes the rows of the table from statistics.
 pub(super) type SummaryRows = fn(&DatasetStatistics) -> Result<RecordBatch>;
@@ -52,7 +53,6 @@ impl fmt::Debug for SummaryTable {
     }
 }
 
-#[async_trait]
 impl TableProvider for SummaryTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
@@ -62,31 +62,48 @@ impl TableProvider for SummaryTable {
         TableType::View
     }
 
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+    fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
+        &'life0 self,
+        state: &'life1 dyn Session,
+        projection: Option<&'life2 Vec<usize>>,
+        _filters: &'life3 [Expr],
         _limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Features have the names that the columns of the query have in its own result.
-        let plan = match state.as_any().downcast_ref::<SessionState>() {
-            Some(state) => with_headings(self.plan.clone(), state)?,
-            None => self.plan.clone(),
-        };
-        let input = state.create_physical_plan(&plan).await?;
-        let all: Arc<dyn ExecutionPlan> = Arc::new(SummarizeExec::new(
-            input,
-            Summarized { rows: self.rows, limits: self.limits, registry: Arc::clone(&self.registry) },
-            Arc::clone(&self.schema),
-        ));
-        let Some(projection) = projection else { return Ok(all) };
-        let fields = projection.iter().filter_map(|index| Some((*index, self.schema.fields().get(*index)?)));
-        let columns = fields.map(|(index, field)| {
-            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), index));
-            (column, field.name().clone())
-        });
-        Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), all)?))
+    ) -> PlanFuture<'async_trait>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        'life3: 'async_trait,
+    {
+        self.plan_scan(state, projection)
+    }
+}
+
+impl SummaryTable {
+    /// Plans the query, and the operator that summarizes its rows.
+    fn plan_scan<'a>(&'a self, state: &'a dyn Session, projection: Option<&'a Vec<usize>>) -> PlanFuture<'a> {
+        Box::pin(async move {
+            // Features have the names that the columns of the query have in its own result.
+            let plan = match state.as_any().downcast_ref::<SessionState>() {
+                Some(state) => with_headings(self.plan.clone(), state)?,
+                None => self.plan.clone(),
+            };
+            let input = state.create_physical_plan(&plan).await?;
+            let all: Arc<dyn ExecutionPlan> = Arc::new(SummarizeExec::new(
+                input,
+                Summarized { rows: self.rows, limits: self.limits, registry: Arc::clone(&self.registry) },
+                Arc::clone(&self.schema),
+            ));
+            let Some(projection) = projection else { return Ok(all) };
+            let fields = projection.iter().filter_map(|index| Some((*index, self.schema.fields().get(*index)?)));
+            let columns = fields.map(|(index, field)| {
+                let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), index));
+                (column, field.name().clone())
+            });
+            let projected: Arc<dyn ExecutionPlan> =
+                Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), all)?);
+            Ok(projected)
+        })
     }
 }
 

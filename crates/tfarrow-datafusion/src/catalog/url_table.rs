@@ -18,6 +18,7 @@ use datafusion::{
     execution::SessionState,
     prelude::SessionContext,
 };
+use futures::future::BoxFuture;
 use tfarrow_dataset::{FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered};
 
 use crate::{
@@ -111,27 +112,35 @@ impl UrlTables {
             },
         }
     }
+
+    /// Creates the table of a source; `None` for a name that is not a path. Boxed here, because the future holds a
+    /// [`SessionState`]: see [`plan_future`](crate::plan_future).
+    fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Arc<dyn TableProvider>>>> {
+        Box::pin(async move {
+            if let Some(files) = TextFiles::of_name(name) {
+                let shards = self.shards(name, FormatFilter::Files).await?;
+                return files.table(name, &shards, &self.session()?).await.map(Some);
+            }
+            if !looks_like_path(name) && !Path::new(name).exists() {
+                return Ok(None);
+            }
+            let error = match self.shards(name, FormatFilter::All).await {
+                Ok(shards) => return self.table(name, shards).await.map(Some),
+                Err(error) => error,
+            };
+            let Ok(shards) = self.shards(name, FormatFilter::Files).await else { return Err(error) };
+            match TextFiles::of_shards(&shards) {
+                Some(files) => files.table(name, &shards, &self.session()?).await.map(Some),
+                None => Err(error),
+            }
+        })
+    }
 }
 
 #[async_trait]
 impl UrlTableFactory for UrlTables {
     async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if let Some(files) = TextFiles::of_name(name) {
-            let shards = self.shards(name, FormatFilter::Files).await?;
-            return files.table(name, &shards, &self.session()?).await.map(Some);
-        }
-        if !looks_like_path(name) && !Path::new(name).exists() {
-            return Ok(None);
-        }
-        let error = match self.shards(name, FormatFilter::All).await {
-            Ok(shards) => return self.table(name, shards).await.map(Some),
-            Err(error) => error,
-        };
-        let Ok(shards) = self.shards(name, FormatFilter::Files).await else { return Err(error) };
-        match TextFiles::of_shards(&shards) {
-            Some(files) => files.table(name, &shards, &self.session()?).await.map(Some),
-            None => Err(error),
-        }
+        self.find(name).await
     }
 }
 

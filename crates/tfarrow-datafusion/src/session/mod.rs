@@ -10,7 +10,6 @@ mod query_planner;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::{
     catalog::{CatalogProviderList, DynamicFileCatalog, MemoryCatalogProviderList},
     common::plan_err,
@@ -155,7 +154,6 @@ fn enable(context: &SessionContext, registry: Arc<TableRegistry>) -> Result<()> 
 }
 
 /// Extends any [`SessionContext`] with TFRecord, including one that [`session_context`] did not create.
-#[async_trait]
 pub trait SessionContextTfRecordExt {
     /// Returns a data frame of `source`, which is a file, a folder, a glob, or `-` for standard input.
     ///
@@ -173,7 +171,7 @@ pub trait SessionContextTfRecordExt {
     ///
     /// # Errors
     /// The errors of [`TfRecordTable::open`].
-    async fn read_tfrecord(&self, source: &str, options: &TfRecordOptions) -> Result<DataFrame>;
+    fn read_tfrecord(&self, source: &str, options: &TfRecordOptions) -> impl Future<Output = Result<DataFrame>> + Send;
 
     /// Registers `source` as the table `name`.
     ///
@@ -191,7 +189,12 @@ pub trait SessionContextTfRecordExt {
     ///
     /// # Errors
     /// The errors of [`TfRecordTable::open`], or a table of this name is already registered.
-    async fn register_tfrecord(&self, name: &str, source: &str, options: &TfRecordOptions) -> Result<()>;
+    fn register_tfrecord(
+        &self,
+        name: &str,
+        source: &str,
+        options: &TfRecordOptions,
+    ) -> impl Future<Output = Result<()>> + Send;
 
     /// Enables the SQL of this crate in a session that [`session_context`] did not create: `CREATE EXTERNAL TABLE .. STORED
     /// AS TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`, `read_tfrecord(..)`, `SET tfarrow.x`, and the functions. Names of
@@ -215,7 +218,6 @@ pub trait SessionContextTfRecordExt {
     fn enable_tfrecord(&self) -> Result<()>;
 }
 
-#[async_trait]
 impl SessionContextTfRecordExt for SessionContext {
     async fn read_tfrecord(&self, source: &str, options: &TfRecordOptions) -> Result<DataFrame> {
         self.read_table(queried(TfRecordTable::open(source, options).await?)?)

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use datafusion::{
-    catalog::Session, error::Result, execution::context::QueryPlanner, logical_expr::LogicalPlan,
-    physical_plan::ExecutionPlan,
-};
+use datafusion::{catalog::Session, execution::context::QueryPlanner, logical_expr::LogicalPlan};
 
 use crate::{
     engine::{Engine, placed},
@@ -14,6 +10,7 @@ use crate::{
         cancellation::{Cancellation, cancellable},
         exchanges::with_single_inputs,
     },
+    plan_future::PlanFuture,
     write::staging::staged_plan,
 };
 
@@ -26,14 +23,31 @@ pub(crate) struct SessionPlanner {
     pub(crate) engine: Option<Arc<dyn Engine>>,
 }
 
-#[async_trait]
 impl QueryPlanner for SessionPlanner {
-    async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = staged_plan(plan, state).await?;
-        if let Some(engine) = &self.engine {
-            return placed(plan, engine);
-        }
-        let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
-        cancellable(plan, &self.cancellation)
+    fn create_physical_plan<'life0, 'life1, 'life2, 'async_trait>(
+        &'life0 self,
+        plan: &'life1 LogicalPlan,
+        state: &'life2 dyn Session,
+    ) -> PlanFuture<'async_trait>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+    {
+        self.physical_plan(plan, state)
+    }
+}
+
+impl SessionPlanner {
+    /// Plans a statement for the engine of the session, or for this process.
+    fn physical_plan<'a>(&'a self, plan: &'a LogicalPlan, state: &'a dyn Session) -> PlanFuture<'a> {
+        Box::pin(async move {
+            let plan = staged_plan(plan, state).await?;
+            if let Some(engine) = &self.engine {
+                return placed(plan, engine);
+            }
+            let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
+            cancellable(plan, &self.cancellation)
+        })
     }
 }

@@ -12,7 +12,6 @@ use std::{
 };
 
 use arrow_schema::{Field, FieldRef, Fields, Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
     common::{ScalarValue, SchemaExt, config_err, plan_err, project_schema},
@@ -26,6 +25,7 @@ use datafusion::{
     logical_expr::{Expr, TableProviderFilterPushDown, TableType, dml::InsertOp},
     physical_plan::{ExecutionPlan, empty::EmptyExec},
 };
+use futures::future;
 use tfarrow_codec::{
     MessageType, OnError, RecordType, Role,
     schema::{MESSAGE, fields_of_examples, role_of, with_example_fields, with_views},
@@ -40,6 +40,7 @@ use crate::{
     error::external,
     notice::{NoticeSender, OnNotice},
     options::{MetadataColumns, TfRecordOptions},
+    plan_future::PlanFuture,
     scan::{file_scan::is_few, input::RecordRange, source::TfRecordSource},
     schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
     table::files::{TableFiles, spooled},
@@ -404,66 +405,41 @@ impl TfRecordTable {
         }
         blocking(move || Ok(pieces(files, partitions, least.get() as u64))).await
     }
-}
 
-#[async_trait]
-impl TableProvider for TfRecordTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    fn get_column_default(&self, column: &str) -> Option<&Expr> {
-        self.defaults.get(column)
-    }
-
-    /// Filters on partition columns prune files while planning. Filters on features are pushed down to the scan later, by
-    /// the optimizer of the physical plan.
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let decides = |filter: &&Expr| match self.partitions.decides(filter) {
-            true => TableProviderFilterPushDown::Exact,
-            false => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(decides).collect())
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
+    /// Plans the scan of the files that `filters` keep.
+    fn plan_scan<'a>(
+        &'a self,
+        state: &'a dyn Session,
+        projection: Option<&'a Vec<usize>>,
+        filters: &'a [Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let files = self.files(filters, state).await?;
-        if files.is_empty() {
-            return Ok(Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?)));
-        }
-        let threads = state.config().target_partitions();
-        let files = if limit.is_none() { self.cut(files, threads).await? } else { files };
-        // For a small LIMIT, read the first files in order instead of all files at once.
-        let partitions = if limit.is_some_and(is_few) { 1 } else { threads };
-        let source = self.source().with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
-        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
-            .with_file_groups(file_groups(files, partitions))
-            .with_projection_indices(projection.cloned())?
-            .with_limit(limit)
-            // A plan over long rows runs with a smaller batch size for operators that buffer rows. The scan bounds the bytes
-            // of its batches itself.
-            .with_batch_size(Some(state.config().batch_size()))
-            .build();
-        Ok(DataSourceExec::from_data_source(config))
+    ) -> PlanFuture<'a> {
+        Box::pin(async move {
+            let files = self.files(filters, state).await?;
+            if files.is_empty() {
+                let empty: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?));
+                return Ok(empty);
+            }
+            let threads = state.config().target_partitions();
+            let files = if limit.is_none() { self.cut(files, threads).await? } else { files };
+            // For a small LIMIT, read the first files in order instead of all files at once.
+            let partitions = if limit.is_some_and(is_few) { 1 } else { threads };
+            let source = self.source().with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
+            let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+                .with_file_groups(file_groups(files, partitions))
+                .with_projection_indices(projection.cloned())?
+                .with_limit(limit)
+                // A plan over long rows runs with a smaller batch size for operators that buffer rows. The scan bounds the bytes
+                // of its batches itself.
+                .with_batch_size(Some(state.config().batch_size()))
+                .build();
+            let scan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);
+            Ok(scan)
+        })
     }
 
-    /// Writes new rows to new files in the folder of the table.
-    async fn insert_into(
-        &self,
-        _state: &dyn Session,
-        input: Arc<dyn ExecutionPlan>,
-        operation: InsertOp,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    /// Plans the write of new rows to new files in the folder of the table.
+    fn plan_insert(&self, input: Arc<dyn ExecutionPlan>, operation: InsertOp) -> Result<Arc<dyn ExecutionPlan>> {
         if operation != InsertOp::Append {
             return plan_err!(
                 "TFRECORD tables support INSERT INTO only; write another folder with COPY to replace rows"
@@ -491,6 +467,59 @@ impl TableProvider for TfRecordTable {
         let options = TfRecordOptions { overwrite: false, ..self.options.clone() };
         let stem = format!("{PART}-{:016x}", RandomState::new().build_hasher().finish());
         format::write(input, config, None, options, stem)
+    }
+}
+
+impl TableProvider for TfRecordTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.defaults.get(column)
+    }
+
+    /// Filters on partition columns prune files while planning. Filters on features are pushed down to the scan later, by
+    /// the optimizer of the physical plan.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let decides = |filter: &&Expr| match self.partitions.decides(filter) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(decides).collect())
+    }
+
+    fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
+        &'life0 self,
+        state: &'life1 dyn Session,
+        projection: Option<&'life2 Vec<usize>>,
+        filters: &'life3 [Expr],
+        limit: Option<usize>,
+    ) -> PlanFuture<'async_trait>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        'life3: 'async_trait,
+    {
+        self.plan_scan(state, projection, filters, limit)
+    }
+
+    fn insert_into<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        _state: &'life1 dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        operation: InsertOp,
+    ) -> PlanFuture<'async_trait>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+    {
+        Box::pin(future::ready(self.plan_insert(input, operation)))
     }
 }
 
