@@ -30,27 +30,8 @@ pub(crate) fn command(args: &[&str]) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     #[cfg(unix)]
-    restore_signals(&mut command);
+    tfarrow_testkit::signals::restore_signals(&mut command);
     command
-}
-
-/// Restores the default action of signals. Tests that a script starts in the background ignore Ctrl-C, and the program
-/// would inherit that.
-#[cfg(unix)]
-#[expect(unsafe_code, reason = "the standard library has no safe way to set the signal actions of a child")]
-fn restore_signals(command: &mut Command) {
-    use nix::sys::signal::{SigHandler, Signal, signal};
-    use std::os::unix::process::CommandExt;
-    let restore = || {
-        for number in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
-            // SAFETY: the default action is set, and the earlier action is not used.
-            unsafe { signal(number, SigHandler::SigDfl)? };
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec only async-signal-safe functions may be called. POSIX lists signal(2) among them,
-    // and nothing here allocates, locks or panics.
-    unsafe { command.pre_exec(restore) };
 }
 
 /// The exit status and the output of a run.

@@ -5,6 +5,7 @@
 //! - [`arrow`] reads decoded batches into the model, and [`golden`] the values that TensorFlow reads.
 //! - [`generate`]: random data sets. [`odd_wire`]: their records in every form that protobuf allows.
 //! - [`frame`]: TFRecord frames, with a CRC that is computed bit by bit. [`corrupt`]: flipped bits and truncated input.
+//! - `signals`, on Unix: the signals of programs that tests start.
 //!
 //! The code is slow and simple, so that it can be verified by reading it.
 
@@ -17,6 +18,8 @@ pub mod golden;
 pub mod odd_wire;
 pub mod oracle;
 pub mod proto;
+#[cfg(unix)]
+pub mod signals;
 
 pub use error::{Error, Result};
 use proptest::test_runner::{Config, RngSeed};

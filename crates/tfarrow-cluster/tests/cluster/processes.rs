@@ -11,6 +11,7 @@ use std::{
 };
 
 use tempfile::TempDir;
+use tfarrow_testkit::signals::restore_signals;
 
 use crate::certificates::write_certificates;
 
@@ -34,6 +35,7 @@ pub(crate) fn program(args: &[&str]) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    restore_signals(&mut command);
     command
 }
 
