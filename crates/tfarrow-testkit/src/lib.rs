@@ -5,7 +5,7 @@
 //! - [`arrow`] reads decoded batches into the model, and [`golden`] the values that TensorFlow reads.
 //! - [`generate`]: random data sets. [`odd_wire`]: their records in every form that protobuf allows.
 //! - [`frame`]: TFRecord frames, with a CRC that is computed bit by bit. [`corrupt`]: flipped bits and truncated input.
-//! - `signals`, on Unix: the signals of programs that tests start.
+//! - `signals`, on Unix: the signals of child processes.
 //!
 //! The code is slow and simple, so that it can be verified by reading it.
 

@@ -1,4 +1,4 @@
-//! The signals of programs that tests start.
+//! The signals of child processes.
 
 use std::{os::unix::process::CommandExt, process::Command};
 

@@ -48,8 +48,8 @@ type GraphOf = dyn Fn(&str) -> Option<Graph> + Send + Sync;
 /// A scheduler that cancels jobs whose clients are gone and jobs that are stuck, and returns the number of cores and the progress of
 /// jobs in headers.
 ///
-/// The fields are trait objects, because Ballista's types have parameters for the messages of plans: rustc would prove for each
-/// request that these are `Sync`, in 4 s.
+/// `server` and `graph_of` are trait objects, because Ballista's types have parameters for the messages of plans: rustc would prove
+/// that these are `Sync` for each kind of request, in 4 s.
 #[derive(Clone)]
 pub(crate) struct SchedulerService {
     /// The scheduler of Ballista.
