@@ -38,7 +38,8 @@ use datafusion_proto::{
 };
 use prost::Message;
 use tfarrow_datafusion::wire::{
-    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, event_function, has_message,
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, check_shared, event_function,
+    has_message,
 };
 use tfarrow_dataset::guard;
 
@@ -231,6 +232,7 @@ fn check(node: &dyn ExecutionPlan) -> Result<()> {
     if node.downcast_ref::<DataSinkExec>().is_some_and(|exec| !has_message(exec.sink())) {
         return plan_err!("other machines write Parquet, CSV, JSON and TFRecord files only");
     }
+    check_shared(node)?;
     if node.is::<RecursiveQueryExec>() {
         return plan_err!("a recursive query cannot be sent to other machines");
     }

@@ -141,6 +141,28 @@ fn plans_for_one_machine() {
 }
 
 #[test]
+fn files_of_one_process() {
+    let cluster = Cluster::start(0);
+    let shard = root().join("testdata/shards/train-00000-of-00004.tfrecord");
+    let parquet = cluster.folder.path().join("a.parquet");
+    local(&[&format!("COPY (SELECT city FROM '{}') TO '{}'", shard.display(), parquet.display())]);
+    let stream =
+        "standard input: a stream can be read in this process only: copy it to a file that all machines can read";
+    let stdin = "/dev/stdin: other processes have another file at this path: use the path of the file itself";
+    let descriptor = "/proc/self/fd/0: other processes have another file at this path: use the path of the file itself";
+    for (input, query, expected) in [
+        (&shard, "SELECT count(*) FROM '-'", stream),
+        (&shard, "SELECT count(*) FROM '/dev/stdin'", stdin),
+        (&shard, "SELECT count(city) FROM '/proc/self/fd/0'", descriptor),
+        (&parquet, "SELECT city FROM '/proc/self/fd/0'", descriptor),
+    ] {
+        let input = std::fs::File::open(input).unwrap();
+        let run = Run::of(cluster.client(&[query]).stdin(input).output().unwrap());
+        assert_eq!((run.status, run.stderr), (Some(1), format!("tfarrow: {expected}\n")), "{query}");
+    }
+}
+
+#[test]
 fn no_scheduler() {
     let run = Run::of(program(&["sql", "--cluster", "127.0.0.1:1", "SELECT 1"]).output().unwrap());
     assert_eq!(run.status, Some(1));

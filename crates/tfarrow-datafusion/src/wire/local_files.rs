@@ -6,6 +6,7 @@ use datafusion::{
     common::exec_err,
     datasource::{
         file_format::{csv::CsvSink, json::JsonSink, parquet::ParquetSink},
+        listing::PartitionedFile,
         physical_plan::{FileScanConfig, FileSink, FileSinkConfig},
         sink::{DataSink, DataSinkExec},
         source::DataSourceExec,
@@ -15,9 +16,12 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use object_store::{local::LocalFileSystem, path::Path};
-use tfarrow_dataset::Shard;
+use tfarrow_dataset::{Shard, ShardAddress};
 
-use crate::write::{sink::TfRecordSink, staging::StagingSink};
+use crate::{
+    error::external,
+    write::{sink::TfRecordSink, staging::StagingSink},
+};
 
 /// The local files and folders that an operator reads or writes; none for objects in stores.
 ///
@@ -27,14 +31,39 @@ pub fn local_files(node: &dyn ExecutionPlan) -> Result<Vec<PathBuf>> {
     if let Some(exec) = node.downcast_ref::<DataSinkExec>() {
         return written_files(exec.sink());
     }
-    let scan = node.downcast_ref::<DataSourceExec>().map(|scan| scan.data_source());
-    let Some(config) = scan.and_then(|source| source.downcast_ref::<FileScanConfig>()) else { return Ok(Vec::new()) };
-    let files = config.file_groups.iter().flat_map(|group| group.iter());
-    let local = files.filter_map(|file| match file.extension::<Shard>() {
+    let Some(config) = scan_config(node) else { return Ok(Vec::new()) };
+    let local = files(config).filter_map(|file| match file.extension::<Shard>() {
         Some(shard) => (!shard.is_remote()).then(|| Ok(shard.local_path().to_owned())),
         None => local_path(&config.object_store_url, file.path()).transpose(),
     });
     local.collect()
+}
+
+/// Checks that other processes read the same files as this one.
+///
+/// # Errors
+/// An operator reads a stream, or a file that only this process can open by its path.
+pub fn check_shared(node: &dyn ExecutionPlan) -> Result<()> {
+    let Some(config) = scan_config(node) else { return Ok(()) };
+    for file in files(config) {
+        match file.extension::<Shard>() {
+            Some(shard) => ShardAddress::check(shard).map_err(external)?,
+            None => {
+                if let Some(path) = local_path(&config.object_store_url, file.path())? {
+                    ShardAddress::check_path(&path).map_err(external)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scan_config(node: &dyn ExecutionPlan) -> Option<&FileScanConfig> {
+    node.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
+}
+
+fn files(config: &FileScanConfig) -> impl Iterator<Item = &PartitionedFile> {
+    config.file_groups.iter().flat_map(|group| group.iter())
 }
 
 fn written_files(sink: &dyn DataSink) -> Result<Vec<PathBuf>> {

@@ -34,7 +34,7 @@ pub use crate::{
     functions::event_function,
     wire::{
         columns::ColumnsWire,
-        local_files::{has_message, local_files},
+        local_files::{check_shared, has_message, local_files},
         reading::{LimitsWire, ReadingWire},
         scan::{ScanParts, ScanWire},
         sinks::{StagingSinkWire, TfRecordSinkWire},

@@ -17,6 +17,9 @@ use crate::{
     },
 };
 
+/// Paths below which each process has its own files.
+const PATHS_OF_PROCESSES: [&str; 4] = ["/dev/stdin", "/dev/fd", "/proc/self", "/proc/thread-self"];
+
 /// The address of a shard of TFRecord, with which each process that has access to the same files or stores can read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShardAddress {
@@ -36,21 +39,11 @@ impl ShardAddress {
     /// The address of a shard.
     ///
     /// # Errors
-    /// Only this process can read the shard: standard input, a pipe, or a URL whose query may be a secret. Or its name is not
-    /// UTF-8.
+    /// Only this process can read the shard: standard input, a pipe, a path such as `/dev/stdin`, or a URL whose query may be a
+    /// secret. Or its name is not UTF-8.
     pub fn of(shard: &Shard) -> Result<Self> {
-        let refused = |why: &str| Error::io(&shard.path, io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()));
-        if shard.reads_once() {
-            return Err(refused(
-                "a stream can be read in this process only: copy it to a file that all machines can read",
-            ));
-        }
-        if shard.object().is_some_and(Object::has_query) {
-            return Err(refused("a URL with a query, which may be a secret, is not sent to other machines"));
-        }
-        let text = |path: &Path| {
-            path.to_str().map(ToOwned::to_owned).ok_or_else(|| refused("the name is not UTF-8, and cannot be sent"))
-        };
+        Self::check(shard)?;
+        let text = |path: &Path| path.to_str().map(ToOwned::to_owned).ok_or_else(|| not_utf8(shard));
         let object = shard.object().map(Object::address);
         let located = shard.located();
         let absolute = match object {
@@ -59,6 +52,43 @@ impl ShardAddress {
             _ => String::new(),
         };
         Ok(Self { path: text(&shard.path)?, absolute, name: text(&shard.name)?, size: shard.size, object })
+    }
+
+    /// Checks that a shard has an address, without making it.
+    ///
+    /// # Errors
+    /// Those of [`of`](Self::of).
+    pub fn check(shard: &Shard) -> Result<()> {
+        if shard.reads_once() {
+            return Err(refused(
+                &shard.path,
+                "a stream can be read in this process only: copy it to a file that all machines can read",
+            ));
+        }
+        if shard.object().is_some_and(Object::has_query) {
+            return Err(refused(
+                &shard.path,
+                "a URL with a query, which may be a secret, is not sent to other machines",
+            ));
+        }
+        if !shard.is_remote() {
+            Self::check_path(shard.located())?;
+        }
+        let is_text = [&shard.path, shard.located(), &shard.name].into_iter().all(|path| path.to_str().is_some());
+        if is_text { Ok(()) } else { Err(not_utf8(shard)) }
+    }
+
+    /// Checks that a path names the same file in other processes.
+    ///
+    /// # Errors
+    /// The path names an open file of the process that uses it, such as `/dev/stdin`.
+    pub fn check_path(path: &Path) -> Result<()> {
+        match PATHS_OF_PROCESSES.iter().any(|folder| path.starts_with(folder)) {
+            true => {
+                Err(refused(path, "other processes have another file at this path: use the path of the file itself"))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Creates the shards at these addresses. Opens no store: the first request to a store opens it.
@@ -93,6 +123,14 @@ impl ShardAddress {
         let object = Object::at(store, key, size, object);
         Ok(Shard::remote(path.into(), name.into(), size, ShardFormat::TfRecord, object))
     }
+}
+
+fn refused(path: &Path, why: &str) -> Error {
+    Error::io(path, io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()))
+}
+
+fn not_utf8(shard: &Shard) -> Error {
+    refused(&shard.path, "the name is not UTF-8, and cannot be sent")
 }
 
 #[cfg(test)]
