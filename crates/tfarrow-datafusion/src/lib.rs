@@ -42,6 +42,7 @@ mod options;
 mod plan_future;
 mod progress;
 mod remedy;
+mod row_message;
 mod scan;
 mod schema;
 mod session;
@@ -59,6 +60,7 @@ pub use optimizer::{cancellation::Cancellation, long_rows::LongRows, preserve_or
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
 pub use progress::{ScanProgress, scan_progress};
 pub use remedy::{sql_advice, sql_rewrite};
+pub use row_message::{RowMessage, send_rows};
 pub use scan::{opener::TfRecordOpener, source::TfRecordSource};
 pub use schema::provenance::SchemaProvenance;
 pub use session::{

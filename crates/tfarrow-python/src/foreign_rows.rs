@@ -17,12 +17,11 @@ use crate::{
 /// Rows that foreign code takes through Arrow's C stream interface.
 pub(crate) struct ForeignRows {
     rows: QueryRows,
-    done: bool,
 }
 
 impl ForeignRows {
     pub(crate) fn new(rows: QueryRows) -> Self {
-        Self { rows, done: false }
+        Self { rows }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
@@ -57,20 +56,16 @@ fn text_of(py: Python<'_>, error: &PyErr) -> String {
     if text.is_empty() { error.get_type(py).to_string() } else { text }
 }
 
+/// An error with this text. A string of C ends at its first NUL, which values in the text may have.
 fn external(text: String) -> ArrowError {
-    ArrowError::ExternalError(text.into())
+    ArrowError::ExternalError(text.replace('\0', "\\0").into())
 }
 
 impl Iterator for ForeignRows {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let next = self.next_batch().transpose();
-        self.done = !matches!(next, Some(Ok(_)));
-        next
+        self.next_batch().transpose()
     }
 }
 

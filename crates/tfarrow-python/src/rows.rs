@@ -14,7 +14,7 @@ use std::{
     mem, process,
     sync::{
         Arc,
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, sync_channel},
     },
     time::{Duration, Instant},
 };
@@ -26,9 +26,10 @@ use datafusion::{
     execution::SendableRecordBatchStream,
     prelude::{SessionConfig, SessionContext},
 };
-use futures::StreamExt;
 use pyo3::prelude::*;
-use tfarrow_datafusion::{Cancellation, OnNotice, SessionOptions, TfRecordOptions, session_context};
+use tfarrow_datafusion::{
+    Cancellation, OnNotice, RowMessage, SessionOptions, TfRecordOptions, send_rows, session_context,
+};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{
@@ -88,6 +89,8 @@ pub(crate) enum RowsError {
     Failed(QueryError),
     /// The process has forked since the query began, and has none of its threads.
     Forked,
+    /// An error ended the rows before.
+    Over,
     /// A panic.
     Bug,
 }
@@ -108,15 +111,26 @@ impl RowsError {
             Self::Forked => {
                 errors::usage(py, "the rows were opened before the process forked: read the scan or the query anew")
             }
+            Self::Over => errors::usage(py, "an error ended the rows: read the scan or the query anew"),
             Self::Bug => bug(),
         }
     }
 }
 
+/// What is left of the rows.
+enum Rest {
+    /// What the query sends.
+    Running(Receiver<RowMessage<QueryError>>),
+    /// Nothing: all rows were taken.
+    Ended,
+    /// Unknown: an error, an interrupt or a panic came first.
+    Failed,
+}
+
 /// The running query.
 pub(crate) struct QueryRows {
     schema: SchemaRef,
-    batches: Option<Receiver<Result<RecordBatch>>>,
+    rest: Rest,
     runtime: Option<Runtime>,
     cancellation: Cancellation,
     notices: Arc<Notices>,
@@ -164,14 +178,13 @@ impl QueryRows {
             .enable_all()
             .build()
             .map_err(DataFusionError::from)?;
-        let (schema_sender, schema) = sync_channel(1);
         // A batch waits in the channel while the consumer works on the one before.
-        let (batch_sender, batches) = sync_channel(1);
+        let (sender, messages) = sync_channel(1);
         let handle = runtime.handle().clone();
-        runtime.spawn_blocking(move || handle.block_on(send(plan(context, on_notice), schema_sender, batch_sender)));
+        runtime.spawn_blocking(move || handle.block_on(send_rows(plan(context, on_notice), sender)));
         let mut rows = Self {
             schema: SchemaRef::new(arrow_schema::Schema::empty()),
-            batches: Some(batches),
+            rest: Rest::Failed,
             runtime: Some(runtime),
             cancellation,
             notices,
@@ -180,7 +193,12 @@ impl QueryRows {
             checked: Instant::now(),
             process: process::id(),
         };
-        rows.schema = rows.receive(&schema)?.ok_or(RowsError::Bug)??;
+        match rows.receive(&messages)? {
+            RowMessage::Schema(schema) => rows.schema = schema,
+            RowMessage::Failed(error) => return Err(error.into()),
+            RowMessage::Batch(_) | RowMessage::End => return Err(RowsError::Bug),
+        }
+        rows.rest = Rest::Running(messages);
         Ok(rows)
     }
 
@@ -196,25 +214,40 @@ impl QueryRows {
     /// The next batch; `None` at the end. May be called with or without the GIL, which it takes only to check for signals.
     ///
     /// # Errors
-    /// An error of the query, and an interrupt.
+    /// An error of the query, an interrupt, a panic of the query; and each call after one of these.
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, RowsError> {
         self.check_process()?;
         if self.checked.elapsed() > TICK {
             self.check()?;
         }
-        let Some(batches) = self.batches.take() else { return Ok(None) };
-        let next = self.receive(&batches)?;
-        // After an error or the end there are no more.
-        self.batches = matches!(next, Some(Ok(_))).then_some(batches);
-        Ok(next.transpose()?)
+        let messages = match mem::replace(&mut self.rest, Rest::Failed) {
+            Rest::Running(messages) => messages,
+            Rest::Failed => return Err(RowsError::Over),
+            Rest::Ended => {
+                self.rest = Rest::Ended;
+                return Ok(None);
+            }
+        };
+        match self.receive(&messages)? {
+            RowMessage::Batch(batch) => {
+                self.rest = Rest::Running(messages);
+                Ok(Some(batch))
+            }
+            RowMessage::End => {
+                self.rest = Rest::Ended;
+                Ok(None)
+            }
+            RowMessage::Failed(error) => Err(error.into()),
+            RowMessage::Schema(_) => Err(RowsError::Bug),
+        }
     }
 
-    /// Receives one value; `None` if the sender has ended without one.
-    fn receive<T>(&mut self, receiver: &Receiver<T>) -> Result<Option<T>, RowsError> {
+    /// Receives the next message. A query that ends without a last message has panicked.
+    fn receive(&mut self, messages: &Receiver<RowMessage<QueryError>>) -> Result<RowMessage<QueryError>, RowsError> {
         loop {
-            match receiver.recv_timeout(TICK) {
-                Ok(value) => return Ok(Some(value)),
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            match messages.recv_timeout(TICK) {
+                Ok(message) => return Ok(message),
+                Err(RecvTimeoutError::Disconnected) => return Err(RowsError::Bug),
                 Err(RecvTimeoutError::Timeout) => self.check()?,
             }
         }
@@ -244,10 +277,12 @@ impl Drop for QueryRows {
     fn drop(&mut self) {
         if self.check_process().is_err() {
             // Threads of the parent may have held locks of these when it forked.
-            mem::forget((self.batches.take(), self.runtime.take()));
+            mem::forget((mem::replace(&mut self.rest, Rest::Failed), self.runtime.take()));
             return;
         }
         self.cancellation.cancel();
+        // The query may wait until a message is taken.
+        self.rest = Rest::Failed;
         let Some(runtime) = self.runtime.take() else { return };
         // A thread that runs Python code must end before the interpreter does. It may wait for the GIL. In a task of another
         // runtime nothing may wait.
@@ -255,31 +290,6 @@ impl Drop for QueryRows {
             Python::try_attach(|py| py.detach(|| runtime.shutdown_timeout(PATIENCE)));
         } else {
             runtime.shutdown_background();
-        }
-    }
-}
-
-/// Runs a query: sends its schema or the error of its plan, and then its batches, until nobody receives them.
-async fn send(
-    stream: impl Future<Output = Result<SendableRecordBatchStream, QueryError>>,
-    schema: SyncSender<Result<SchemaRef, QueryError>>,
-    batches: SyncSender<Result<RecordBatch>>,
-) {
-    let mut stream = match stream.await {
-        Ok(stream) => stream,
-        Err(error) => {
-            // Without a receiver, the caller was interrupted.
-            let _ = schema.send(Err(error));
-            return;
-        }
-    };
-    if schema.send(Ok(stream.schema())).is_err() {
-        return;
-    }
-    while let Some(batch) = stream.next().await {
-        let is_last = batch.is_err();
-        if batches.send(batch).is_err() || is_last {
-            return;
         }
     }
 }
