@@ -52,6 +52,15 @@ impl RawBatch {
         self.batch
     }
 
+    /// A copy of the batch that shares its memory.
+    ///
+    /// # Errors
+    /// Numpy may write to the memory.
+    pub(crate) fn batch(&self) -> PyResult<RecordBatch> {
+        self.lend(Lent::Arrow)?;
+        Ok(self.batch.clone())
+    }
+
     /// Claims the memory for a use. Returns whether numpy may write to it.
     fn lend(&self, to: Lent) -> PyResult<bool> {
         let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,8 +102,7 @@ impl RawBatch {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         drop(requested_schema);
-        self.lend(Lent::Arrow)?;
-        export_batch(py, self.batch.clone())
+        export_batch(py, self.batch()?)
     }
 
     /// The parts of a column, by its place in `names`: see [`parts`].

@@ -3,15 +3,17 @@
 use std::{
     ffi::{CStr, c_int},
     ptr::NonNull,
+    sync::Arc,
 };
 
 use arrow_array::{
     Array, RecordBatch, RecordBatchReader, StructArray,
-    ffi::{FFI_ArrowArray, to_ffi},
-    ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream},
+    ffi::{FFI_ArrowArray, from_ffi_and_data_type, to_ffi},
+    ffi_stream::FFI_ArrowArrayStream,
 };
 use arrow_buffer::Buffer;
-use arrow_schema::{Schema, ffi::FFI_ArrowSchema};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, ffi::FFI_ArrowSchema};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     ffi,
@@ -49,18 +51,123 @@ pub(crate) fn export_batch(
     Ok((schema, PyCapsule::new_with_value(py, array, ARRAY)?))
 }
 
-/// Imports the stream of an object with `__arrow_c_stream__`.
+/// The stream of another package. Its arrays have no types: `layout` compares them with the schema.
+pub(crate) struct ForeignStream {
+    stream: FFI_ArrowArrayStream,
+    schema: SchemaRef,
+}
+
+impl ForeignStream {
+    /// Imports the stream of an object with `__arrow_c_stream__`.
+    ///
+    /// # Errors
+    /// The object has no stream, or the stream is no struct of columns.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let capsule = object.call_method0("__arrow_c_stream__")?;
+        let stream: NonNull<FFI_ArrowArrayStream> = pointer(&capsule, STREAM)?.cast();
+        // SAFETY: A capsule of this name points to a valid stream, which `from_raw` moves out of it and marks as released.
+        #[expect(unsafe_code)]
+        let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+        let mut found = Self { stream, schema: Arc::new(Schema::empty()) };
+        found.schema = Arc::new(found.announced().map_err(PyValueError::new_err)?);
+        Ok(found)
+    }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The schema, or an error as a text.
+    fn announced(&mut self) -> Result<Schema, String> {
+        let mut schema = FFI_ArrowSchema::empty();
+        let get_schema = self.stream.get_schema.ok_or("the stream was read before")?;
+        // SAFETY: The stream is valid, and its function writes a schema where it returns 0.
+        #[expect(unsafe_code)]
+        let status = unsafe { get_schema(&raw mut self.stream, &raw mut schema) };
+        if status != 0 {
+            return Err(self.last_error(status));
+        }
+        Schema::try_from(&schema).map_err(|error| error.to_string())
+    }
+
+    /// The next array; none at the end.
+    ///
+    /// # Errors
+    /// The text of the stream's error.
+    pub(crate) fn next(&mut self) -> Result<Option<FFI_ArrowArray>, String> {
+        let mut array = FFI_ArrowArray::empty();
+        let get_next = self.stream.get_next.ok_or("the stream was read before")?;
+        // SAFETY: The stream is valid, and its function writes an array where it returns 0.
+        #[expect(unsafe_code)]
+        let status = unsafe { get_next(&raw mut self.stream, &raw mut array) };
+        if status != 0 {
+            return Err(self.last_error(status));
+        }
+        // An array that is released is the end.
+        Ok(Some(array).filter(|array| !array.is_released()))
+    }
+
+    /// The text of the last error.
+    fn last_error(&mut self, status: c_int) -> String {
+        let unknown = || format!("the stream failed with status {status}, and does not say why");
+        let Some(get_last_error) = self.stream.get_last_error else { return unknown() };
+        // SAFETY: The stream is valid. The text is null, or a string that lives until the next call of the stream.
+        #[expect(unsafe_code)]
+        unsafe {
+            let text = get_last_error(&raw mut self.stream);
+            if text.is_null() { unknown() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        }
+    }
+}
+
+/// Imports the array of an object with `__arrow_c_array__`, and its schema.
 ///
 /// # Errors
-/// The object has no stream, or the stream is no struct of columns.
-pub(crate) fn import_stream(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
-    let capsule = object.call_method0("__arrow_c_stream__")?;
-    let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__: no capsule"))?;
-    let stream: NonNull<FFI_ArrowArrayStream> = capsule.pointer_checked(Some(STREAM))?.cast();
-    // SAFETY: A capsule of this name points to a valid stream, which `from_raw` moves out of it and marks as released.
+/// An exception of the object, or a schema that is no struct of columns.
+pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, FFI_ArrowArray)> {
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = object.call_method0("__arrow_c_array__")?.extract()?;
+    let schema = schema_in(&schema)?;
+    let array: NonNull<FFI_ArrowArray> = pointer(&array, ARRAY)?.cast();
+    // SAFETY: A capsule of this name points to a valid array, which `from_raw` moves out of it and marks as released.
     #[expect(unsafe_code)]
-    let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
-    reader.map_err(|e| PyValueError::new_err(e.to_string()))
+    let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
+    Ok((Arc::new(schema), array))
+}
+
+/// The values of an array whose structure is that of this type: see `layout`.
+///
+/// # Errors
+/// A type that Arrow's Rust libraries do not import.
+pub(crate) fn values_of(array: FFI_ArrowArray, data_type: DataType) -> Result<ArrayData, ArrowError> {
+    // SAFETY: The structure is that of the type. The lengths of the buffers are a promise of the interface, which does not
+    // tell them.
+    #[expect(unsafe_code)]
+    unsafe {
+        from_ffi_and_data_type(array, data_type)
+    }
+}
+
+/// A child of an array; none if it is missing.
+pub(crate) fn child(array: &FFI_ArrowArray, index: usize) -> Option<&FFI_ArrowArray> {
+    if array.children.is_null() || index >= array.num_children() {
+        return None;
+    }
+    // SAFETY: There is a pointer for each child. It is null, or points to an array that lives as long as its parent.
+    #[expect(unsafe_code)]
+    unsafe {
+        array.children.add(index).read_unaligned().as_ref()
+    }
+}
+
+/// Whether a buffer of an array is present.
+pub(crate) fn has_buffer(array: &FFI_ArrowArray, index: usize) -> bool {
+    !array.buffers.is_null() && index < array.num_buffers() && !array.buffer(index).is_null()
+}
+
+/// What a capsule of this name points to.
+fn pointer(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<std::ffi::c_void>> {
+    let none = || PyTypeError::new_err(format!("expected a capsule {}", name.to_string_lossy()));
+    capsule.cast::<PyCapsule>().map_err(|_| none())?.pointer_checked(Some(name))
 }
 
 /// Imports the schema of an object with `__arrow_c_schema__`.
@@ -68,9 +175,12 @@ pub(crate) fn import_stream(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStr
 /// # Errors
 /// The object has no schema, or the schema is no struct of columns.
 pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<Schema> {
-    let capsule = object.call_method0("__arrow_c_schema__")?;
-    let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_schema__: no capsule"))?;
-    let schema: NonNull<FFI_ArrowSchema> = capsule.pointer_checked(Some(SCHEMA))?.cast();
+    schema_in(&object.call_method0("__arrow_c_schema__")?)
+}
+
+/// The schema in a capsule.
+fn schema_in(capsule: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let schema: NonNull<FFI_ArrowSchema> = pointer(capsule, SCHEMA)?.cast();
     // SAFETY: A capsule of this name points to a valid schema, which the capsule keeps.
     #[expect(unsafe_code)]
     let schema = unsafe { schema.as_ref() };

@@ -62,6 +62,23 @@ pub(crate) fn usage(py: Python<'_>, text: &str) -> PyErr {
     Finding { class: "UsageError", ..Finding::default() }.raise(py, text)
 }
 
+/// The error of rows in which a column is not what was announced, or the rows as a whole are not.
+pub(crate) fn mismatched(py: Python<'_>, column: Option<String>, text: &str) -> PyErr {
+    Finding { class: "DataError", feature: column, ..Finding::default() }.raise(py, text)
+}
+
+/// The exception of Python code that ended a query: the same object.
+pub(crate) fn raised_in(py: Python<'_>, error: &(dyn Error + 'static)) -> Option<PyErr> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(exception) = error.downcast_ref::<PyErr>() {
+            return Some(exception.clone_ref(py));
+        }
+        next = error.source();
+    }
+    None
+}
+
 /// The error of a file in an error of a query.
 fn within<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e tfarrow_dataset::Error> {
     let mut next = Some(error);

@@ -13,6 +13,7 @@
 //! | `options` | keyword arguments as options of the libraries |
 //! | `rows`, `foreign_rows` | the runtime and the threads of one query; its rows for other packages |
 //! | `notices` | warnings |
+//! | `layout`, `mismatch`, `table_error`, `tables` | objects of Python as tables, whose batches are checked |
 //! | `found` | the shards of sources |
 //! | `source`, `query`, `write` | scans, SQL, and writing |
 //! | `stream`, `batch`, `ndarray` | rows in batches, and columns as arrays of numpy |
@@ -28,6 +29,8 @@ mod foreign_rows;
 mod found;
 mod interrupt;
 mod jobs;
+mod layout;
+mod mismatch;
 mod ndarray;
 mod notices;
 mod options;
@@ -36,6 +39,8 @@ mod remedy;
 mod rows;
 mod source;
 mod stream;
+mod table_error;
+mod tables;
 mod write;
 
 use std::ffi::OsString;

@@ -1,18 +1,14 @@
 //! SQL over files and over objects of Python.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, ffi_stream::ArrowArrayStreamReader};
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use datafusion::{
     catalog::streaming::StreamingTable,
     common::{TableReference, plan_err},
-    error::{DataFusionError, Result},
-    execution::{SendableRecordBatchStream, TaskContext},
-    physical_plan::{
-        stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter},
-        streaming::PartitionStream,
-    },
+    error::Result,
+    execution::SendableRecordBatchStream,
+    physical_plan::{stream::RecordBatchStreamAdapter, streaming::PartitionStream},
     prelude::SessionContext,
     sql::parser::Statement,
 };
@@ -22,17 +18,14 @@ use tfarrow_codec::schema_of_rows;
 use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, plan_statement, statements};
 
 use crate::{
-    capsule::import_stream,
     options::ReadingOptions,
     remedy::Wording,
     rows::{QueryError, QueryRows, Running},
     stream::RawStream,
+    tables::PythonTable,
 };
 
-/// Number of batches of an object that are read ahead of a query.
-const AHEAD: usize = 2;
-
-/// Runs statements, and returns the rows of the last one. `tables` are objects with `__arrow_c_stream__` by their names.
+/// Runs statements, and returns the rows of the last one. `tables` are objects with rows by their names: see [`PythonTable`].
 #[pyfunction]
 #[pyo3(signature = (query, tables, options, batch_rows=None))]
 pub(crate) fn sql(
@@ -45,7 +38,7 @@ pub(crate) fn sql(
     let running = Running { batch_rows, ..Running::of(&ReadingOptions::of(options)?) };
     let table = |(name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name: String = name.extract()?;
-        let table = PythonTable::new(&object)?;
+        let table = PythonTable::new(format!("table {name}: "), &object)?;
         Ok((name, table))
     };
     let tables = tables.iter().map(table).collect::<PyResult<_>>()?;
@@ -107,62 +100,4 @@ async fn execute(context: &SessionContext, statement: Statement) -> Result<Senda
         })
     };
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
-}
-
-/// An object of Python with `__arrow_c_stream__` as a table.
-pub(crate) struct PythonTable {
-    object: Py<PyAny>,
-    schema: SchemaRef,
-    /// The stream that the schema was read from, for the first scan. Later scans ask the object for another one.
-    first: Mutex<Option<ArrowArrayStreamReader>>,
-    /// Whether the object is an iterator, such as a `RecordBatchReader`: another stream of it has what is left of the first.
-    reads_once: bool,
-}
-
-impl PythonTable {
-    /// # Errors
-    /// AttributeError for an object without a stream, and errors of the object.
-    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let first = import_stream(object)?;
-        let reads_once = object.hasattr("__next__")?;
-        Ok(Self { object: object.clone().unbind(), schema: first.schema(), first: Mutex::new(Some(first)), reads_once })
-    }
-
-    fn reader(&self) -> Result<ArrowArrayStreamReader> {
-        if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Ok(first);
-        }
-        if self.reads_once {
-            let text = "a table that is an iterator can be read once, and the query reads it again: make a table of it";
-            return Err(DataFusionError::Execution(text.to_owned()));
-        }
-        Python::attach(|py| import_stream(self.object.bind(py))).map_err(|e| DataFusionError::External(Box::new(e)))
-    }
-}
-
-impl std::fmt::Debug for PythonTable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PythonTable").field("schema", &self.schema).finish_non_exhaustive()
-    }
-}
-
-impl PartitionStream for PythonTable {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), AHEAD);
-        let (sender, reader) = (stream.tx(), self.reader());
-        // Python code may compute the batches.
-        stream.spawn_blocking(move || {
-            for batch in reader? {
-                if sender.blocking_send(batch.map_err(DataFusionError::from)).is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        });
-        stream.build()
-    }
 }

@@ -106,8 +106,11 @@ impl RowsError {
     pub(crate) fn raise(self, py: Python<'_>, wording: Wording) -> PyErr {
         match self {
             Self::Interrupted(error) => error,
-            Self::Failed(QueryError { error, .. }) if wording == Wording::Arguments => errors::failed_scan(py, error),
-            Self::Failed(QueryError { error, hint }) => errors::failed_sql(py, error, hint.as_deref()),
+            Self::Failed(QueryError { error, hint }) => match errors::raised_in(py, &error) {
+                Some(exception) => exception,
+                None if wording == Wording::Arguments => errors::failed_scan(py, error),
+                None => errors::failed_sql(py, error, hint.as_deref()),
+            },
             Self::Forked => {
                 errors::usage(py, "the rows were opened before the process forked: read the scan or the query anew")
             }

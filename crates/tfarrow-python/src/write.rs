@@ -9,15 +9,16 @@ use tfarrow_datafusion::TfRecordOptions;
 
 use crate::{
     options::{ReadingOptions, text},
-    query::{PythonTable, start},
+    query::start,
     remedy::Wording,
     rows::Running,
+    tables::PythonTable,
 };
 
 /// The name of the table with the rows to write.
 const DATA: &str = "data";
 
-/// Writes the rows of an object with `__arrow_c_stream__` to TFRecord files by COPY, whose options these are. Returns the
+/// Writes the rows of an object (see [`PythonTable`]) to TFRecord files by COPY, whose options these are. Returns the
 /// number of records.
 #[pyfunction]
 pub(crate) fn write(
@@ -42,7 +43,8 @@ pub(crate) fn write(
     let options = if given.is_empty() { String::new() } else { format!(" OPTIONS ({})", given.join(", ")) };
     let query = format!("COPY {DATA} TO {} STORED AS TFRECORD{options}", quoted(target));
     let running = Running::of(&ReadingOptions::of(&PyDict::new(py))?);
-    let mut rows = start(py, &running, Wording::Arguments, query, vec![(DATA.to_owned(), PythonTable::new(data)?)])?;
+    let tables = vec![(DATA.to_owned(), PythonTable::new(String::new(), data)?)];
+    let mut rows = start(py, &running, Wording::Arguments, query, tables)?;
     let mut written = 0;
     while let Some(batch) = py.detach(|| rows.next()).map_err(|error| error.raise(py, Wording::Arguments))? {
         written += counted(&batch);

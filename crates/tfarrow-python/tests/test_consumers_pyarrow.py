@@ -165,7 +165,7 @@ def test_second_passes_over_iterators_are_errors():
     def reader():
         return pa.table({"x": [1, 2, 3]}).to_reader()
 
-    with pytest.raises(tfarrow.errors.SqlError, match="an iterator can be read once"):
+    with pytest.raises(tfarrow.errors.UsageError, match="an iterator can be read once"):
         tfarrow.sql("SELECT count(*) AS n FROM t a JOIN t b ON a.x = b.x", t=reader()).to_pylist()
     result = tfarrow.sql("SELECT count(*) AS n FROM t", t=reader())
     assert result.to_pylist() == [{"n": 3}]

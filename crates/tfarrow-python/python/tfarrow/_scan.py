@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _tfarrow
 from ._batch import Batch
 from ._extras import need
+from ._tables import table_of
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +53,11 @@ class Rows:
 
     def __arrow_c_schema__(self) -> object:
         return self._stream().__arrow_c_schema__()
+
+    def _tfarrow_batches(self) -> tuple[_tfarrow.RawStream, Iterator[_tfarrow.RawBatch]]:
+        """The schema and the batches, for a query of this package: errors and warnings remain what they are."""
+        stream = self._stream()
+        return stream, iter(stream.next_batch, None)
 
     def __iter__(self) -> Iterator[Batch]:
         return self.batches()
@@ -385,7 +391,8 @@ class Result(Rows):
         if self._once and self._is_read:
             raise UsageError(f"table {self._once[0]} is an iterator, which the query has read already: make a table of it")
         self._is_read = True
-        return _tfarrow.sql(self._query, self._tables, self._options, batch_rows)
+        tables = {name: table_of(table) for name, table in self._tables.items()}
+        return _tfarrow.sql(self._query, tables, self._options, batch_rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Result, (self._query, self._tables, self._options))
@@ -409,7 +416,8 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
         the last one.
 
     Raises:
-        SqlError: the query is invalid or fails. Raised when the result is read.
+        SqlError: the query is invalid or fails. Raised when the result is read, as are exceptions of the tables.
+        DataError: a batch of a table has other columns or types than its schema.
 
     >>> tfarrow.sql("SELECT city, avg(price) AS mean FROM 'testdata/shards/' GROUP BY city ORDER BY city LIMIT 1").to_pylist()
     [{'city': 'Gdańsk', 'mean': 43.35114266531808}]

@@ -178,10 +178,10 @@ class RawSchema:
     def __arrow_c_schema__(self) -> object: ...
 
 def sql(query: str, tables: dict[str, Any], options: _Options, batch_rows: int | None = None) -> RawStream:
-    """Runs statements, and returns the rows of the last one. ``tables`` have ``__arrow_c_stream__``."""
+    """Runs statements, and returns the rows of the last one. ``tables`` have ``_tfarrow_batches`` or ``__arrow_c_stream__``."""
 
 def write(data: object, target: str, options: _Options) -> int:
-    """Writes the rows of an object with ``__arrow_c_stream__``, and returns the number of records."""
+    """Writes the rows of an object with ``_tfarrow_batches`` or ``__arrow_c_stream__``, and returns the number of records."""
 
 def schema(sources: Sequence[_Path], options: _Options, progress: _Progress = None) -> RawSchema:
     """Infers the schema of a data set."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from . import _tfarrow
 from ._extras import need
+from ._tables import Batches, table_of
 
 __all__ = ["write"]
 
@@ -43,8 +44,9 @@ def write(
     Raises:
         ExistsError: a file exists.
         DataError: a column has a type that no feature has, or a value that the feature cannot hold exactly; the text says how
-            to convert it.
+            to convert it. Or a batch has other columns or types than the first: no column is cast.
         TypeError: ``data`` is none of these.
+        Exception: what ``data`` raises while it is iterated, as it is.
 
     >>> import numpy as np
     >>> tfarrow.write({"id": np.arange(10), "vector": np.zeros((10, 4), "float32")}, "out/train.tfrecord", shards=2)
@@ -59,34 +61,40 @@ def write(
         "overwrite": overwrite or None,
         "lossy": lossy or None,
     }
-    return _tfarrow.write(as_stream(data), os.fspath(target), options)
+    return _tfarrow.write(_rows_of(data), os.fspath(target), options)
 
 
-def as_stream(data: Any) -> Any:
-    """An object with ``__arrow_c_stream__`` and these rows."""
-    if hasattr(data, "__arrow_c_stream__"):
-        return data
-    pa = need("pyarrow", "pyarrow")
+def _rows_of(data: Any) -> Any:
+    """The rows to write, as the table of a query."""
+    if hasattr(data, "_tfarrow_batches") or hasattr(data, "__arrow_c_stream__"):
+        return table_of(data)
     if hasattr(data, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(data)])
+        pa = need("pyarrow", "pyarrow")
+        return table_of(pa.Table.from_batches([pa.record_batch(data)]))
     if isinstance(data, Mapping):
-        return pa.table({name: _array(pa, values) for name, values in data.items()})
+        pa = need("pyarrow", "pyarrow")
+        return table_of(pa.table({name: _array(pa, values) for name, values in data.items()}))
     if isinstance(data, Iterable):
-        batches = iter(data)
-        first = next(batches, None)
-        if first is None:
-            raise ValueError("no batches to write: an empty iterable has no columns")
-        first = pa.record_batch(first)
-
-        def rest() -> Iterator[Any]:
-            yield first
-            for batch in batches:
-                yield pa.record_batch(batch)
-
-        return pa.RecordBatchReader.from_batches(first.schema, rest())
+        return _batches_of(data)
     raise TypeError(
         f"cannot write {type(data).__name__}: expected an object with __arrow_c_stream__, a dict of arrays, or batches"
     )
+
+
+def _batches_of(data: Iterable[Any]) -> Batches:
+    """The rows of an iterable of batches, whose columns are those of the first."""
+    pa, batches = need("pyarrow", "pyarrow"), iter(data)
+    first = next(batches, None)
+    if first is None:
+        raise ValueError("no batches to write: an empty iterable has no columns")
+    first = pa.record_batch(first)
+
+    def rows() -> Iterator[Any]:
+        yield first
+        for batch in batches:
+            yield pa.record_batch(batch)
+
+    return Batches(first.schema, rows, reads_once=True)
 
 
 def _array(pa: Any, values: Any) -> Any:
