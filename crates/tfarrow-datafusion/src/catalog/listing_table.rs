@@ -6,8 +6,11 @@ use arrow_schema::{ArrowError, SchemaRef};
 use datafusion::{
     arrow::ipc::reader::StreamReader,
     catalog::TableProvider,
-    common::plan_datafusion_err,
-    datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
+    common::{plan_datafusion_err, plan_err},
+    datasource::{
+        listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
+        physical_plan::parquet::metadata::DFParquetMetadata,
+    },
     error::{DataFusionError, Result},
     execution::SessionState,
 };
@@ -34,6 +37,7 @@ const FILES_AT_A_TIME: usize = 16;
 /// Names of formats.
 const CSV: &str = "csv";
 const ARROW: &str = "arrow";
+const PARQUET: &str = "parquet";
 
 /// A file format of DataFusion, with the options of a listing table.
 #[derive(Debug)]
@@ -97,11 +101,12 @@ fn url(shard: &Shard) -> Result<ListingTableUrl> {
 /// Reads the schemas of all files, and merges them.
 async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state: &SessionState) -> Result<SchemaRef> {
     let of_shard = |shard: Shard| async move {
+        let file = shard.path.display().to_string();
+        check_names(&file, &stored_schema(&shard, format, state).await)?;
         let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
             true => arrow_schema(&shard, state).await,
             false => options.infer_schema(state, &url(&shard)?).await,
         };
-        let file = shard.path.display().to_string();
         schema.map(|schema| (file.clone(), schema)).map_err(|error| error.context(file))
     };
     let files: Vec<_> = stream::iter(shards.to_vec()).map(of_shard).buffered(FILES_AT_A_TIME).try_collect().await?;
@@ -112,10 +117,46 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
     merged(&files)
 }
 
-/// Reads the schema of an Arrow file in a store. DataFusion expects it at byte 8 of an object; in files whose buffers are
+/// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and where the file cannot be read.
+async fn stored_schema(shard: &Shard, format: &str, state: &SessionState) -> Option<SchemaRef> {
+    match format {
+        PARQUET => parquet_schema(shard, state).await.ok(),
+        ARROW => arrow_schema(shard, state).await.ok(),
+        _ => None,
+    }
+}
+
+/// Checks that each column of a file has a name of its own.
+///
+/// # Errors
+/// Two columns have one name. DataFusion would return one of them, or fail where their types differ.
+fn check_names(file: &str, schema: &Option<SchemaRef>) -> Result<()> {
+    let mut known = HashMap::new();
+    for (number, field) in (1..).zip(schema.iter().flat_map(|schema| schema.fields())) {
+        let name = field.name();
+        if let Some(first) = known.insert(name, number) {
+            return plan_err!(
+                "{file}: columns {first} and {number} have the name {name:?}; write the file with other names"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Reads the schema of a Parquet file. The footer stays in the cache of the session, from which DataFusion then takes it.
+async fn parquet_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
+    let url = url(shard)?;
+    let store = state.runtime_env().object_store(&url)?;
+    let object = store.head(url.prefix()).await?;
+    let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
+    let footer = DFParquetMetadata::new(store.as_ref(), &object).with_file_metadata_cache(Some(cache));
+    footer.fetch_schema().await.map(Arc::new)
+}
+
+/// Reads the schema of an Arrow file. DataFusion expects it at byte 8 of an object; in files whose buffers are
 /// aligned to more than eight bytes, such as those of Arrow's own writer, there is padding at that position.
 async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
-    let url = remote(&shard.path, false)?;
+    let url = url(shard)?;
     let store = state.runtime_env().object_store(&url)?;
     let mut asked = HEAD_BYTES;
     loop {

@@ -1,5 +1,10 @@
 //! Files of other formats, in the same session.
 
+use std::{fs::File, sync::Arc};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use datafusion::{arrow::ipc::writer::FileWriter, parquet::arrow::ArrowWriter};
+
 use crate::common::*;
 
 #[tokio::test]
@@ -145,4 +150,35 @@ async fn records_of_parquet_are_written_back() {
         .unwrap();
     let count = expect.len().to_string();
     check(rows(&context, &format!("SELECT * FROM '{}'", folder.name("n.tfrecord"))).await, [count.as_str()]);
+}
+
+/// DataFusion merges columns of one name, or fails where their types differ.
+#[tokio::test]
+async fn two_columns_of_one_name_are_an_error() {
+    let folder = Folder::new();
+    let columns: [(&str, ArrayRef); 3] = [
+        ("x", Arc::new(Int64Array::from(vec![1, 2]))),
+        ("y", Arc::new(Int64Array::from(vec![3, 4]))),
+        ("x", Arc::new(Int64Array::from(vec![5, 6]))),
+    ];
+    let others: [(&str, ArrayRef); 2] =
+        [("x", Arc::new(Int64Array::from(vec![1, 2]))), ("x", Arc::new(StringArray::from(vec!["a", "b"])))];
+    for (name, columns, second) in [("same", columns.to_vec(), 3), ("other", others.to_vec(), 2)] {
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let (parquet, arrow) = (folder.name(&format!("{name}.parquet")), folder.name(&format!("{name}.arrow")));
+        let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        for file in [parquet, arrow] {
+            let copy = format!("COPY (SELECT * FROM '{file}') TO '{}'", folder.name("copy.tfrecord"));
+            for statement in [format!("SELECT * FROM '{file}'"), copy] {
+                let found = refusal(&statement).await;
+                let expect = format!("columns 1 and {second} have the name \"x\"");
+                assert!(found.contains(&expect) && found.contains(&file), "{found}");
+            }
+        }
+    }
 }
