@@ -1,8 +1,9 @@
-//! Changes to plans: `lateral_unnest` to logical plans, and all others to physical plans.
+//! Changes to plans: the first two to logical plans, and all others to physical plans.
 //!
 //! | module | change | when |
 //! |---|---|---|
-//! | `lateral_unnest` | plans joins with `UNNEST` of a list of the other side | last analyzer rule |
+//! | `lateral_unnest` | plans joins with `UNNEST` of a list of the other side | analyzer rule |
+//! | `volatile_keys` | evaluates keys such as `random()` once, below sorts and windows | last analyzer rule |
 //! | `input_file_name` | evaluates `input_file_name()` in the scan | first optimizer rule |
 //! | `preserve_order` | scans files as one ordered partition | optimizer rule |
 //! | `long_rows` | runs plans over long rows with smaller batches | last optimizer rule |
@@ -16,3 +17,4 @@ pub(crate) mod lateral_unnest;
 pub(crate) mod long_rows;
 pub(crate) mod pass_through;
 pub(crate) mod preserve_order;
+pub(crate) mod volatile_keys;

@@ -36,6 +36,7 @@ use crate::{
         lateral_unnest::LateralUnnest,
         long_rows::{LongRows, merge_stream_bytes},
         preserve_order::PreserveOrder,
+        volatile_keys::VolatileKeys,
     },
     options::TfRecordOptions,
     session::{object_stores::UrlStores, query_planner::SessionPlanner},
@@ -121,6 +122,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
         .with_analyzer_rule(Arc::new(LateralUnnest))
+        .with_analyzer_rule(Arc::new(VolatileKeys))
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(LongRows))

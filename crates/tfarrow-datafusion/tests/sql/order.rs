@@ -188,3 +188,45 @@ async fn shards_that_copy_writes_are_reproducible() {
         assert_eq!(found, [1, 5, 8, 12]);
     }
 }
+
+/// The share of the first half of the numbers in each quarter of a list.
+fn shares(numbers: &[i64], of: i64) -> Vec<f64> {
+    let quarters = numbers.chunks(numbers.len().div_ceil(4));
+    quarters.map(|quarter| quarter.iter().filter(|x| **x < of / 2).count() as f64 / quarter.len() as f64).collect()
+}
+
+/// A sort evaluates its keys in each partition, and each merge evaluates them again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_keys_have_one_value_for_a_row() {
+    const COUNT: i64 = 40_000;
+    let folder = Folder::new();
+    for shard in 0..4 {
+        let numbers = shard * COUNT / 4..(shard + 1) * COUNT / 4;
+        folder.shard(&format!("s/{shard}.tfrecord"), numbers.map(|x| example(&[("x", Value::Ints(&[x]))])));
+    }
+    let context = session_of(4).await;
+    let parquet = folder.name("t.parquet");
+    rows(&context, &format!("COPY (SELECT * FROM '{}') TO '{parquet}'", folder.name("s/"))).await.unwrap();
+    for table in [folder.name("s/"), parquet] {
+        for query in [
+            "SELECT x FROM t ORDER BY random()",
+            "SELECT x FROM t ORDER BY random() LIMIT 20000",
+            "SELECT x FROM (SELECT x, ntile(4) OVER (ORDER BY random()) AS part FROM t) ORDER BY part",
+            "SELECT x FROM (SELECT x, row_number() OVER (PARTITION BY round(random()) ORDER BY random()) AS place FROM t) ORDER BY place",
+            "SELECT unnest(array_agg(x ORDER BY random())) FROM t",
+        ] {
+            let found = numbers(&context, &query.replace("FROM t", &format!("FROM '{table}'"))).await;
+            let shares = shares(&found, COUNT);
+            assert!(shares.iter().all(|share| (0.45..0.55).contains(share)), "{query}: {shares:?}");
+            let mut distinct = found.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), found.len(), "{query}");
+        }
+    }
+    let query = format!("SELECT *, rank() OVER (ORDER BY random()) FROM '{}' ORDER BY random()", folder.name("s/"));
+    let frame = context.sql(&query).await.unwrap();
+    let names: Vec<_> = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let rank = "rank() ORDER BY [random() ASC NULLS LAST] RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW";
+    assert_eq!(names, ["x", rank]);
+}
