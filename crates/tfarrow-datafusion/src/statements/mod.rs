@@ -24,7 +24,7 @@ use datafusion::{
             ast::{VisitMut, VisitorMut},
             dialect::GenericDialect,
             keywords::Keyword,
-            parser::ParserError,
+            parser::{Parser, ParserError},
             tokenizer::{Token, TokenWithSpan, Tokenizer},
         },
     },
@@ -155,6 +155,7 @@ impl Statements {
             let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut Dialect);
             self.check_clauses(&mut statement)?;
             expand_home(&mut statement);
+            unquote_partitions(&mut statement);
             let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut LateralKeyword);
             Ok(Some(statement))
         })
@@ -202,6 +203,22 @@ fn expand_home(statement: &mut Statement) {
         Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => {}
     }
     let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut home);
+}
+
+/// Removes the quotes of the columns in PARTITIONED BY. DataFusion's parser keeps them, so that the names are those of no column.
+fn unquote_partitions(statement: &mut Statement) {
+    let names = match innermost(statement) {
+        Statement::CopyTo(copy) => &mut copy.partitioned_by,
+        Statement::CreateExternalTable(table) => &mut table.table_partition_cols,
+        Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => return,
+    };
+    for name in names {
+        let parser = Parser::new(&GenericDialect {}).try_with_sql(name);
+        // The name was parsed as an identifier before.
+        if let Ok(identifier) = parser.and_then(|mut parser| parser.parse_identifier()) {
+            *name = identifier.value;
+        }
+    }
 }
 
 /// Returns the statement inside EXPLAIN, or the statement itself.

@@ -63,6 +63,7 @@ async fn the_definition_has_folders_and_the_options_of_text() {
     let context = session();
     let created = definition(&context, &format!("{}/", folder.path().display())).await;
     assert!(created.contains("PARTITIONED BY (\"set\") LOCATION"), "{created}");
+    batches(&context, &created).await;
     std::fs::write(path("it's.tsv"), "a\tb\n1\t2\n").unwrap();
     let source = path("it''s.tsv");
     let created = definition(&context, &source).await;
