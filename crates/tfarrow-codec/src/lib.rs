@@ -88,6 +88,7 @@ pub use encode::{Encoder, EncoderBuilder, ExactColumn, Writer, schema_of_rows};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 #[doc(hidden)]
 pub use example::Validator;
+pub use example::{SharedFeatures, SharedValue};
 pub use frame::{FrameBuffer, Lost, Records, Segment};
 pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary, SummaryState};
 #[doc(hidden)]

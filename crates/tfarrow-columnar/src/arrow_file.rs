@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{BufReader, Read, Seek, SeekFrom},
     path::Path,
+    sync::Arc,
 };
 
 use arrow_array::RecordBatch;
@@ -13,17 +14,18 @@ use arrow_ipc::{
     reader::{FileReader, read_footer_length},
     root_as_footer, root_as_message,
 };
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Schema};
 use tfarrow_dataset::{Error, Result, Shard};
 
 use crate::{
     checksums::BatchVerifier,
+    folder_columns::FolderColumns,
     guarded::{guarded, until_error},
     unreadable::{in_part, unreadable_arrow},
 };
 
 /// The number of batches of an Arrow file, and the batches, with these columns, whose indices are in ascending order, or with
-/// all. Checksums are verified unless no column is read.
+/// all. The columns of its folders follow its own. Checksums are verified unless no column is read.
 ///
 /// # Errors
 /// A file that cannot be read, or whose footer is corrupt. Corrupt batches are errors of the iterator.
@@ -33,6 +35,15 @@ pub(crate) fn arrow_batches(
 ) -> Result<(usize, impl Iterator<Item = Result<RecordBatch>> + Send + use<>)> {
     let path = shard.path.clone();
     let reads_values = columns.as_ref().is_none_or(|columns| !columns.is_empty());
+    let own = match shard.folder_columns() {
+        [] => Arc::new(Schema::empty()),
+        _ => arrow_reader(&path, shard.local_path(), None)?.0.schema(),
+    };
+    let mut folders = FolderColumns::of(shard, &own);
+    let columns = match columns {
+        Some(wanted) if !shard.folder_columns().is_empty() => Some(folders.keep(&wanted, own.fields().len())),
+        columns => columns,
+    };
     let (mut reader, verifier) = arrow_reader(&path, shard.local_path(), columns)?;
     let mut verifier = verifier.filter(|_| reads_values);
     let (batches, mut number, mut row) = (reader.num_batches(), 0, 0);
@@ -43,7 +54,7 @@ pub(crate) fn arrow_batches(
         let batch = batch.map_err(|e| in_part(&path, e, part, row))?;
         number += 1;
         row += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
-        Ok(batch)
+        batch.map(|batch| folders.add(batch)).transpose()
     });
     Ok((batches, rows))
 }

@@ -17,6 +17,7 @@
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
 //! | `text_file`, `text_types`, `text_columns`, `text_rows`, `text_reader`, `csv_header` | CSV and JSON: the columns by all rows, the rows, and the text |
+//! | `folder_columns` | the columns of folders `key=value`, after those of a file |
 //! | `scalar_type`, `json_type` | the types of values of text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
 //! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
@@ -28,6 +29,7 @@
 mod arrow_file;
 pub mod checksums;
 mod csv_header;
+mod folder_columns;
 mod guarded;
 mod infer;
 mod json_type;

@@ -22,7 +22,8 @@ pub struct ParquetFile {
     pub metadata: ArrowReaderMetadata,
     /// Verifies the row groups; `None` if the file has no checksums.
     pub verifier: Option<Arc<RowGroupVerifier>>,
-    /// The indices of the columns that are read, in ascending order; `None` for all columns.
+    /// The indices of the columns that are read, in ascending order; `None` for all columns. Those after the columns of the file
+    /// are of its folders.
     pub columns: Option<Arc<[usize]>>,
 }
 

@@ -18,6 +18,7 @@ use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::{Error, Result, Shard};
 
 use crate::{
+    folder_columns::FolderColumns,
     guarded::{guarded, until_error},
     parquet_file::ParquetFile,
     parquet_lists::{self, ListReader},
@@ -30,7 +31,7 @@ pub const BATCH_ROWS: usize = 8192;
 /// Maximum uncompressed bytes of the rows in one batch, by the average of the row group.
 const READ_BYTES: i64 = 4 << 20;
 
-/// Reads the rows of some row groups of a Parquet file, in batches of bounded size.
+/// Reads the rows of some row groups of a Parquet file, in batches of bounded size. The columns of its folders follow its own.
 ///
 /// # Errors
 /// A file that cannot be opened. Corrupt rows are errors of the iterator.
@@ -42,6 +43,11 @@ pub fn row_group_rows(
     let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
     let (file, parquet, path) = (Arc::new(file), parquet.clone(), shard.path.clone());
     let mut row = parquet.first_row(groups.start);
+    let own = parquet.metadata.schema();
+    let mut folders = FolderColumns::of(shard, own);
+    if let Some(wanted) = &parquet.columns {
+        folders.keep(wanted, own.fields().len());
+    }
     let (mut groups, mut open) = (groups, None);
     Ok(until_error(move || {
         loop {
@@ -59,7 +65,7 @@ pub fn row_group_rows(
             if let Some(batch) = guarded(&path, || rows.next()).map_err(|e| in_row_group(&path, e, group, row))? {
                 row += batch.num_rows() as u64;
                 open = Some((group, rows));
-                return Ok(Some(batch));
+                return folders.add(batch).map(Some);
             }
         }
     }))

@@ -9,6 +9,7 @@ use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
 
 use crate::{
     arrow_file::{arrow_batches, arrow_reader},
+    folder_columns::FolderColumns,
     parquet_file::ParquetFile,
     parquet_rows::row_group_rows,
     text_file::TextFile,
@@ -18,7 +19,7 @@ use crate::{
 /// The batches of a file, which end after the first error.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// Reads the rows of a file in batches of bounded size.
+/// Reads the rows of a file in batches of bounded size, with the columns of its folders.
 ///
 /// # Errors
 /// A file that cannot be opened, or whose footer is corrupt. Corrupt rows are errors of the iterator.
@@ -89,7 +90,7 @@ pub fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Resul
     }
 }
 
-/// The schema of a shard if it is not TFRecord. Checks its number of columns, each of which takes memory per batch.
+/// The schema of a shard, with the columns of its folders, if it is not TFRecord. Checks its number of columns, each of which takes memory per batch.
 ///
 /// # Errors
 /// A file that cannot be read, or has more columns than `limits` allow.
@@ -98,6 +99,7 @@ pub fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>
         true => Some(TextFile::open(shard)?.schema),
         false => schema(Some(shard.format), &shard.path, shard.local_path())?,
     };
+    let schema = schema.map(|schema| FolderColumns::of(shard, &schema).added_to(&schema));
     let checked = schema.as_ref().map_or(Ok(()), |schema| check_columns(schema, limits));
     checked.map_err(|e| Error::codec(&shard.path, e))?;
     Ok(schema)

@@ -13,6 +13,7 @@ use tfarrow_dataset::{Result, Shard, ShardFormat};
 
 use crate::{
     csv_header::header,
+    folder_columns::FolderColumns,
     text_columns::schema_of,
     text_rows::text_rows,
     text_types::infer_types,
@@ -49,7 +50,7 @@ impl TextFile {
         Ok(Self { shard: shard.clone(), schema: schema_of(types), row_count, max_rows: rows })
     }
 
-    /// Reads the rows in batches.
+    /// Reads the rows in batches. The columns of folders follow those of the file.
     ///
     /// # Errors
     /// A file that cannot be opened. A row that cannot be parsed is an error of the iterator.
@@ -59,8 +60,9 @@ impl TextFile {
             _ => self.columns_in_file()?,
         };
         let (schema, path) = (Arc::clone(&self.schema), self.shard.path.clone());
+        let folders = FolderColumns::of(&self.shard, &schema);
         let rows = text_rows(&self.shard, &in_file, self.max_rows)?;
-        Ok(rows.map(move |batch| arranged(batch?, &schema).map_err(|e| unreadable_arrow(&path, e))))
+        Ok(rows.map(move |batch| folders.add(arranged(batch?, &schema).map_err(|e| unreadable_arrow(&path, e))?)))
     }
 
     /// The columns of a CSV file in their order in the file. Other files of the data set may have further columns, or another

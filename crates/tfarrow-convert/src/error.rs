@@ -131,6 +131,18 @@ pub enum NotASchema {
 }
 
 impl Error {
+    /// Why records of other types than Example and SequenceExample have no column of a folder.
+    pub(crate) const NO_FEATURES: &str = "only records of tf.Example and tf.SequenceExample can have them as features";
+
+    /// The error that the folders `key=value` of a source would be lost.
+    pub(crate) fn lost_folders(path: &Path, why: &str) -> Self {
+        Self::Usage(format!(
+            "{}: its folders `key=value` would be lost: {why}; convert to a folder, with an output for each file, which keeps \
+             them",
+            path.display()
+        ))
+    }
+
     /// Returns whether the arguments are invalid, as opposed to the data or the machine.
     pub fn is_usage(&self) -> bool {
         match self {

@@ -182,6 +182,9 @@ pub struct ConvertOptions {
     pub sample: Sample,
     /// The size of new shards. By default each shard has one output.
     pub reshard: Option<Reshard>,
+    /// With new shards, the keys of folders `key=value` of the sources that the outputs are in folders of. The columns of other
+    /// folders are columns of new shards. Outputs for each source are in all folders of their sources.
+    pub partition_by: Vec<String>,
     /// The type of the records. By default it is inferred.
     pub record_type: Option<RecordType>,
     /// Whether values that TFRecord cannot hold may be changed, such as float64 to float32.
@@ -243,6 +246,7 @@ impl Default for ConvertOptions {
             exclude: Vec::new(),
             sample: Sample::All,
             reshard: None,
+            partition_by: Vec::new(),
             record_type: None,
             lossy: false,
             overwrite: false,

@@ -21,10 +21,14 @@ pub fn repair<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
-    let found = resolve_filtered(sources, FormatFilter::TfRecord)?;
+    let mut found = resolve_filtered(sources, FormatFilter::TfRecord)?;
     if let Some(shard) = found.shards.iter().find(|shard| shard.format != ShardFormat::TfRecord) {
         let (path, format) = (shard.path.display(), shard.format.name());
         return Err(Error::Usage(format!("{path}: is {format}; only TFRecord files can be repaired")));
+    }
+    // Valid records are kept byte for byte, without the features of folders.
+    for shard in &mut found.shards {
+        *shard = shard.clone().without_folder_columns();
     }
     let options = ConvertOptions {
         to: Some(Target::TfRecord),
@@ -33,6 +37,7 @@ pub fn repair<S: AsRef<OsStr>>(
         read: ReadOptions { on_error: OnError::Skip, ..options.read },
         columns: Vec::new(),
         exclude: Vec::new(),
+        partition_by: Vec::new(),
         bloom_filters: Vec::new(),
         page_index: true,
         ..options.clone()

@@ -113,6 +113,13 @@ pub fn is_shard_name(name: &Path) -> bool {
     is_tfrecord_name(name) || is_bare_shard(name)
 }
 
+/// Returns whether a file or folder is hidden by the first character of its name, which is `first`: `_` or `.`. As in Spark,
+/// `_split=train` is not, which is the folder of a column.
+pub(crate) fn is_hidden_by(name: &OsStr, first: char) -> bool {
+    let name = name.as_encoded_bytes();
+    name.first().is_some_and(|byte| char::from(*byte) == first) && (first != '_' || !name.contains(&b'='))
+}
+
 /// Returns whether a file has an extension of TFRecord, with or without the ending of a compression and a shard number.
 pub fn is_tfrecord_name(name: &Path) -> bool {
     let (plain, _) = Compression::of_name_bytes(file_name(name));

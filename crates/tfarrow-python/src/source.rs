@@ -23,7 +23,7 @@ use pyo3::{
 use tfarrow_columnar::infer_with;
 use tfarrow_convert::count;
 use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
-use tfarrow_dataset::{FormatFilter, Inferred, Shard};
+use tfarrow_dataset::{FormatFilter, Inferred, Shard, without_folder_columns};
 
 use crate::{
     capsule::{export_schema, import_schema},
@@ -184,7 +184,7 @@ impl Source {
                     TfRecordTable::messages(found.shards, &message, &self.options.table)
                 }
                 None => {
-                    let (shards, inferred) = inferred(py, &self.sources, &self.options, None)?;
+                    let (shards, inferred) = inferred(py, &self.sources, &self.options, InferredFor::Table, None)?;
                     TfRecordTable::inferred(shards, inferred, &self.options.table)
                 }
             },
@@ -223,11 +223,22 @@ impl Declared {
             if shards.len() != self.names.len() {
                 return plan_err!("found {} files, expected the {} that were listed", shards.len(), self.names.len());
             }
-            shards.iter_mut().zip(&self.names).for_each(|(shard, name)| shard.name.clone_from(name));
+            let keys: Vec<_> = self.folders.iter().map(|field| field.name().as_str()).collect();
+            let named = shards.into_iter().zip(&self.names);
+            shards = named.map(|(shard, name)| shard.with_name(name.clone(), &keys)).collect();
         }
         let table = TfRecordTable::declared(shards, &self.features, &HashMap::new(), options)?;
         table.partitioned(self.folders.clone())
     }
+}
+
+/// What a schema is inferred for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InferredFor {
+    /// A table, which has the columns of folders itself.
+    Table,
+    /// Records, of which the columns of folders are features.
+    Records,
 }
 
 /// Lists the shards of sources, and infers their schema.
@@ -235,13 +246,18 @@ pub(crate) fn inferred(
     py: Python<'_>,
     sources: &[PathBuf],
     options: &ReadingOptions,
+    inferred_for: InferredFor,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Vec<Shard>, Inferred)> {
     let pass = Pass::default();
     let work = || -> Result<_, tfarrow_dataset::Error> {
         let found = Found::of(sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
-        let inferred = infer_with(&found.shards, &options.infer(), &|bytes, _| pass.add(bytes))?;
+        let read = match inferred_for {
+            InferredFor::Table => without_folder_columns(&found.shards),
+            InferredFor::Records => found.shards.clone(),
+        };
+        let inferred = infer_with(&read, &options.infer(), &|bytes, _| pass.add(bytes))?;
         Ok((found, inferred))
     };
     let (found, inferred) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;

@@ -72,6 +72,10 @@ pub(crate) struct Convert {
     /// Cut the output into shards of about this size, such as 512MB
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = OUTPUT)]
     pub(crate) shard_size: Option<u64>,
+    /// With new shards, write the shards of each folder KEY=.. of the sources to a folder of this name (repeatable). Other
+    /// folders become columns
+    #[arg(long, value_name = "KEY[,..]", value_parser = names, help_heading = OUTPUT)]
+    pub(crate) partition_by: Vec<NameList>,
     /// Add a column with each record's wire encoding, so that converting back is byte-identical
     #[arg(long, help_heading = COLUMNS)]
     pub(crate) exact: bool,

@@ -137,6 +137,7 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         exclude: NameList::join(&args.exclude),
         sample: args.sample.unwrap_or(defaults.sample),
         reshard: shards.or(args.shard_size.map(Reshard::Bytes)),
+        partition_by: NameList::join(&args.partition_by),
         record_type: args.reading.record_type,
         lossy: args.lossy,
         overwrite: args.overwrite,

@@ -16,9 +16,13 @@
 pub(crate) mod keys;
 pub(crate) mod list;
 mod parse_error;
+mod shared_features;
 pub(crate) mod tape;
 mod validate;
 pub(crate) mod walk;
 pub(crate) mod wire;
 
-pub use self::validate::Validator;
+pub use self::{
+    shared_features::{SharedFeatures, SharedValue},
+    validate::Validator,
+};

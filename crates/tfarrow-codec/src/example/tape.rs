@@ -271,15 +271,15 @@ impl Tape {
         }
     }
 
-    /// Walks the next record of the batch, whose data is part of `chunk`. `lists` is true if field 2 is
-    /// `feature_lists`. The caller then calls [`accept`](Self::accept) or [`skip`](Self::skip).
+    /// Walks the next record of the batch, whose data is part of `chunk`, and before it the features `shared`. `lists` is
+    /// true if field 2 is `feature_lists`. The caller then calls [`accept`](Self::accept) or [`skip`](Self::skip).
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse or exceeds a limit. The names that it added are removed.
-    pub(crate) fn record(&mut self, data: &[u8], chunk: &[u8], lists: bool) -> wire::Result<()> {
+    pub(crate) fn record(&mut self, shared: &[u8], data: &[u8], chunk: &[u8], lists: bool) -> wire::Result<()> {
         self.pending = Pending::default();
         let known = self.sides.each_ref().map(|side| side.keys.names().len());
-        if let Err(error) = walk::record(data, lists, &mut TapeVisitor { tape: self, chunk }) {
+        if let Err(error) = walk::record_with(shared, data, lists, &mut TapeVisitor { tape: self, chunk }) {
             self.sides.iter_mut().zip(known).for_each(|(side, known)| side.keys.abandon(known));
             return Err(error);
         }

@@ -71,6 +71,14 @@ pub(crate) trait Visitor {
 /// # Errors
 /// [`WireError`] for a record that does not parse or exceeds a limit.
 pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> Result<()> {
+    record_with(&[], data, lists, visitor)
+}
+
+/// Walks one record, and before it the features `shared`, an Example that each of several records begins with.
+///
+/// # Errors
+/// [`WireError`] for a record that does not parse or exceeds a limit.
+pub(crate) fn record_with<V: Visitor>(shared: &[u8], data: &[u8], lists: bool, visitor: &mut V) -> Result<()> {
     let Limits { record_features, nesting, .. } = *visitor.keys(Side::Features).limits();
     // An entry takes two bytes or more, so that short records need no count.
     if data.len() / 2 > record_features && count_entries(data, lists, nesting)? > record_features {
@@ -80,17 +88,18 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
     if lists {
         visitor.keys(Side::Lists).begin();
     }
-    let mut rest = data;
-    while !rest.is_empty() {
-        match wire::tag(&mut rest)? {
-            (1, LEN) => map(wire::bytes(&mut rest)?, Side::Features, visitor)?,
-            (2, LEN) if lists => {
-                visitor.lists();
-                map(wire::bytes(&mut rest)?, Side::Lists, visitor)?;
-            }
-            tag => {
-                visitor.foreign(tag.0)?;
-                wire::skip(&mut rest, tag, nesting)?;
+    for mut rest in [shared, data] {
+        while !rest.is_empty() {
+            match wire::tag(&mut rest)? {
+                (1, LEN) => map(wire::bytes(&mut rest)?, Side::Features, visitor)?,
+                (2, LEN) if lists => {
+                    visitor.lists();
+                    map(wire::bytes(&mut rest)?, Side::Lists, visitor)?;
+                }
+                tag => {
+                    visitor.foreign(tag.0)?;
+                    wire::skip(&mut rest, tag, nesting)?;
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use arrow_buffer::Buffer;
 
 use super::{FOOTER, Framer, HEADER, Span, crc::masked, framer::too_long, write};
-use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc, example::SharedFeatures};
 
 /// Complete records of a stream, which lie one after the other in one reference-counted chunk of memory. A unit of work
 /// that is cheap to clone, to split and to send to another thread.
@@ -20,6 +20,8 @@ pub struct Records {
     first: u64,
     /// Offset of the chunk's first byte in its shard; `None` for records that were encoded from rows.
     offset: Option<u64>,
+    /// Features that each record has besides its own.
+    shared: SharedFeatures,
 }
 
 /// Records that fill less than this fraction of their chunk are copied, so that the chunk is released.
@@ -32,7 +34,7 @@ impl Records {
     pub fn new(chunk: Buffer, spans: Vec<Span>, first: u64, offset: u64) -> Self {
         debug_assert!(spans.last().is_none_or(|last| last.frame().end <= chunk.len()), "a record ends after its chunk");
         debug_assert!(spans.windows(2).all(|pair| matches!(pair, [a, b] if a.frame().end == b.frame().start)));
-        Self { chunk, spans, first, offset: Some(offset) }
+        Self { chunk, spans, first, offset: Some(offset), shared: SharedFeatures::default() }
     }
 
     /// Creates records of payloads that have no frames, such as Kafka messages, elements of a Beam collection or
@@ -109,7 +111,7 @@ impl Records {
     /// Creates records of messages that are parts of other records, at `spans` of `chunk`. They have neither frames nor CRCs, so
     /// that they can be decoded only with [`VerifyCrc::Never`].
     pub(crate) fn of_parts(chunk: Buffer, spans: Vec<Span>) -> Self {
-        Self { chunk, spans, first: 0, offset: None }
+        Self { chunk, spans, first: 0, offset: None, shared: SharedFeatures::default() }
     }
 
     /// Creates records that are all at the same place of memory, which no stream has: many bytes of payloads in little
@@ -119,7 +121,7 @@ impl Records {
         let mut frame = Vec::new();
         write(payload, &mut frame);
         let span = Span { start: HEADER, len: payload.len() };
-        Self { chunk: Buffer::from_vec(frame), spans: vec![span; count], first: 0, offset: Some(0) }
+        Self { spans: vec![span; count], ..Self::new(Buffer::from_vec(frame), Vec::new(), 0, 0) }
     }
 
     /// Copies the records out of a chunk of which they fill a small part, so that holding them never takes much more
@@ -132,7 +134,36 @@ impl Records {
         let start = self.spans.first().map_or(0, |span| span.frame().start);
         let chunk = Buffer::from_vec(frames.to_vec());
         let spans = self.spans.iter().map(|span| Span { start: span.start - start, ..*span }).collect();
-        Self { chunk, spans, first: self.first, offset: self.offset.map(|offset| offset + start as u64) }
+        Self { chunk, spans, offset: self.offset.map(|offset| offset + start as u64), ..self }
+    }
+
+    /// Returns the records with these features, which each of them has besides its own: a feature of a record replaces the shared one of its name.
+    /// Summaries and decoders read them as features of the records.
+    pub fn with_shared_features(self, shared: &SharedFeatures) -> Self {
+        Self { shared: shared.clone(), ..self }
+    }
+
+    /// The features that each record has besides its own.
+    pub fn shared_features(&self) -> &SharedFeatures {
+        &self.shared
+    }
+
+    /// Returns the records with the shared features as features of their own, in frames with valid CRCs, which lie in memory
+    /// of their own. They keep their numbers, and have no [offsets](Self::offset).
+    ///
+    /// # Errors
+    /// A record that exceeds [`MOST_RECORD_BYTES`] with the features.
+    pub fn with_own_features(self) -> Result<Self> {
+        if self.shared.is_empty() {
+            return Ok(self);
+        }
+        let (mut frames, mut record) = (Vec::with_capacity(self.bytes()), Vec::new());
+        for data in self.iter() {
+            record.clear();
+            self.shared.add_to(data, &mut record);
+            write(&record, &mut frames);
+        }
+        Self::from_rows(frames, self.first)
     }
 
     /// Returns the memory that the records lie in, if nothing else holds it, so that it can be filled again.
@@ -248,7 +279,8 @@ impl Records {
     pub fn split_at(mut self, count: usize) -> (Self, Self) {
         let rest = self.spans.split_off(count.min(self.spans.len()));
         let first = self.first + self.spans.len() as u64;
-        let rest = Self { chunk: self.chunk.clone(), spans: rest, first, offset: self.offset };
+        let rest =
+            Self { chunk: self.chunk.clone(), spans: rest, first, offset: self.offset, shared: self.shared.clone() };
         (self, rest)
     }
 

@@ -221,13 +221,14 @@ impl Summary {
         verify: VerifyCrc,
         observer: &mut O,
     ) -> Result<()> {
+        let shared = records.shared_features().example();
         for (index, data) in records.iter().enumerate() {
             if verify == VerifyCrc::Always {
                 records.check_crc(index)?;
             }
             let (record, offset) = (records.first() + index as u64, records.offset(index));
             let place = Place { shard: self.shard, record, offset };
-            if let Err(error) = self.add(data, place, observer) {
+            if let Err(error) = self.add(shared, data, place, observer) {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }
@@ -266,17 +267,18 @@ impl Summary {
     #[doc(hidden)]
     pub fn observe_parsed<O: RecordObserver>(&mut self, record: &SeenRecord<'_>, observer: &mut O) -> Result<()> {
         // The record was parsed by the other summary.
-        let parsed = self.add(record.data(), record.place(), observer);
+        let parsed = self.add(record.shared, record.data(), record.place(), observer);
         debug_assert_eq!(parsed, Ok(()));
         self.check_names()
     }
 
-    /// Adds a record that parses.
+    /// Adds a record that parses, with the features that it shares with others, which lists of Examples do not have.
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse; it changes nothing.
     fn add<O: RecordObserver>(
         &mut self,
+        shared: &[u8],
         data: &[u8],
         place: Place,
         observer: &mut O,
@@ -284,7 +286,7 @@ impl Summary {
         if self.may_be_list(data) && self.add_list(data, place)? {
             return Ok(());
         }
-        self.observer.record(data, true, &mut self.sides, place, observer)?;
+        self.observer.record((shared, data), true, &mut self.sides, place, observer)?;
         let Observer { traits, foreign, .. } = self.observer;
         self.counts.add(data);
         self.counts.traits.merge(traits);
@@ -320,7 +322,7 @@ impl Summary {
         let Self { observer, counts, sides, example_sides, .. } = self;
         let mut foreign = list.foreign.map(|(field, _)| field);
         let mut add = |part: &[u8], sides: &mut [SideSummary; 2]| {
-            observer.record(part, false, sides, place, &mut ())?;
+            observer.record((&[], part), false, sides, place, &mut ())?;
             counts.traits.overflow |= observer.traits.overflow;
             foreign = foreign.or(observer.foreign);
             Ok(())

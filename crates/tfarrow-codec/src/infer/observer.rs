@@ -76,6 +76,8 @@ impl<A: RecordObserver, B: RecordObserver> RecordObserver for (A, B) {
 pub struct SeenRecord<'r> {
     /// The place of the record in its data set.
     pub(super) place: Place,
+    /// An Example of the features that the record has besides its own.
+    pub(super) shared: &'r [u8],
     /// The payload.
     pub(super) data: &'r [u8],
     /// Messages that come in several pieces.
@@ -139,7 +141,7 @@ impl<'r> SeenRecord<'r> {
         self.place
     }
 
-    /// Returns the payload.
+    /// Returns the payload, without shared features.
     pub fn data(&self) -> &'r [u8] {
         self.data
     }

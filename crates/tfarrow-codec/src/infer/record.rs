@@ -78,14 +78,14 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Adds the features of a record to `sides`, and passes the record to `visitor` if that is
+    /// Adds the features of a record, and those that it shares with others, to `sides`, and passes the record to `visitor` if that is
     /// [enabled](RecordObserver::ENABLED). `lists` is true if the record may have feature lists.
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse or exceeds a limit; it changes nothing.
     pub(super) fn record<O: RecordObserver>(
         &mut self,
-        data: &[u8],
+        (shared, data): (&[u8], &[u8]),
         lists: bool,
         sides: &mut [SideSummary; 2],
         place: Place,
@@ -99,7 +99,8 @@ impl Observer {
             side.turn += 1;
         }
         let known = sides.each_ref().map(SideSummary::names);
-        let walked = walk::record(data, lists, &mut Walk::<O> { observer: self, sides, data, visitor: PhantomData });
+        let mut walk = Walk::<O> { observer: self, sides, data, visitor: PhantomData };
+        let walked = walk::record_with(shared, data, lists, &mut walk);
         if walked.is_err() {
             sides.iter_mut().zip(known).for_each(|(side, known)| side.abandon(known));
             return walked;
@@ -115,7 +116,7 @@ impl Observer {
         }
         if O::ENABLED {
             let Self { seen, joined, numbers, .. } = self;
-            visitor.record(&mut SeenRecord { place, data, joined, seen, sides, numbers });
+            visitor.record(&mut SeenRecord { place, shared, data, joined, seen, sides, numbers });
         }
         Ok(())
     }

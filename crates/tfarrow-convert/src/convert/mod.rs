@@ -28,7 +28,7 @@ use crate::{
     damage::{DamageLog, quarantine::OtherParts},
     journal::Journal,
     output::{Destination, attempts},
-    plan::{self, OutputPlace, Plan, fingerprint::fingerprint, part, setup::Conversion},
+    plan::{self, OutputPlace, Plan, fingerprint::fingerprint, folders, part, setup::Conversion},
     selection::ColumnSelection,
     worker::job::JobTotals,
 };
@@ -154,6 +154,7 @@ pub(crate) fn prepare<'o>(
     check_options(shards, options)?;
     let selects = ColumnSelection::of(options)?.is_some();
     let plan = Plan::new(shards, own, dest, options)?;
+    folders::keep_or_leave_out(shards, &plan, options)?;
     read_heads(shards)?;
     let options = event_options(shards, options)?.map_or(Cow::Borrowed(options), Cow::Owned);
     let is_stated = options.record_type == Some(RecordType::Raw) || reads_messages(&options);

@@ -24,18 +24,26 @@ use crate::{Error, Progress, Result, names::NamePattern};
 pub(crate) struct CheckedRecords {
     pub(crate) path: Arc<PathBuf>,
     pub(crate) records: Records,
+    /// The records as they are in the file, if those to compare also have the features of its folders.
+    stored: Option<Records>,
     /// The indexes of corrupt and unparsable records, which are skipped.
     faulty: Vec<usize>,
     /// The number of the first record in the file.
     pub(crate) first: u64,
     /// Whether the file is TFRecord, in which records have an offset.
-    pub(crate) is_tfrecord: bool,
+    is_tfrecord: bool,
 }
 
 impl CheckedRecords {
     /// The indexes of the valid records.
     pub(crate) fn valid(&self) -> impl Iterator<Item = usize> {
         (0..self.records.len()).filter(|index| self.faulty.binary_search(index).is_err())
+    }
+
+    /// The offset of a record in its file; `None` for a row of a file of another format than TFRecord.
+    pub(crate) fn offset(&self, index: usize) -> Option<u64> {
+        let stored = self.stored.as_ref().unwrap_or(&self.records);
+        self.is_tfrecord.then(|| stored.position(index).offset)
     }
 }
 
@@ -166,7 +174,8 @@ impl<'p> RecordReader<'p> {
                     if let Some(records) = records {
                         let faulty = self.faulty(&path, &records)?;
                         let first = records.first();
-                        return Ok(Some(CheckedRecords { path, records, faulty, first, is_tfrecord: true }));
+                        let (records, stored) = self.with_folders(&path, records)?;
+                        return Ok(Some(CheckedRecords { path, records, stored, faulty, first, is_tfrecord: true }));
                     }
                 }
                 RecordInput::Columnar { batches, builder, encoder, rows } => {
@@ -178,6 +187,7 @@ impl<'p> RecordReader<'p> {
                         return Ok(Some(CheckedRecords {
                             path,
                             records,
+                            stored: None,
                             faulty: Vec::new(),
                             first,
                             is_tfrecord: false,
@@ -188,6 +198,18 @@ impl<'p> RecordReader<'p> {
             self.open = None;
             self.progress.add_bytes(mem::take(&mut self.left));
         }
+    }
+
+    /// The records with the features of the folders of their file, and the stored records if these have none. Only records with
+    /// features have those of folders.
+    fn with_folders(&self, path: &Path, records: Records) -> Result<(Records, Option<Records>)> {
+        let has_features = matches!(self.record_type, RecordType::Example | RecordType::SequenceExample);
+        if records.shared_features().is_empty() || !has_features {
+            return Ok((records, None));
+        }
+        let stored = records.clone();
+        let records = records.with_own_features();
+        Ok((records.map_err(|e| Error::NotComparable(tfarrow_dataset::Error::codec(path, e)))?, Some(stored)))
     }
 
     /// The indexes of records with invalid CRCs, and of records that do not parse, which are added to `skipped`.

@@ -87,7 +87,7 @@ impl Record {
 
     /// Its position.
     pub(super) fn position(&self) -> RecordPosition {
-        let offset = self.chunk.is_tfrecord.then(|| self.chunk.records.position(self.index).offset);
+        let offset = self.chunk.offset(self.index);
         RecordPosition { path: Arc::clone(&self.chunk.path), record: self.chunk.first + self.index as u64, offset }
     }
 }

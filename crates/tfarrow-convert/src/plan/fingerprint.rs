@@ -20,6 +20,7 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         exclude,
         sample,
         reshard,
+        partition_by,
         record_type,
         lossy,
         verify_crc,
@@ -55,6 +56,7 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         "exclude": exclude,
         "sample": sample_value(*sample),
         "recut": reshard.map(reshard_value),
+        "partition_by": partition_by,
         "record_type": record_type.map(|record_type| record_type.name()),
         "lossy": lossy,
         "verify_crc": verify_crc.name(),
@@ -106,6 +108,7 @@ mod tests {
             exclude: vec!["a/*".to_owned()],
             sample: Sample::Records(7),
             reshard: Some(Reshard::Bytes(1 << 20)),
+            partition_by: vec!["k".to_owned()],
             record_type: Some(RecordType::SequenceExample),
             verify_crc: VerifyCrc::OnParseFailure,
             on_conflict: OnConflict::Split,
@@ -121,7 +124,7 @@ mod tests {
                 r#"{{"version":"{}","to":"parquet","layout":"list","compression":"zstd","compression_level":9,"#,
                 r#""schema":null,"#,
                 r#""columns":["b"],"exclude":["a/*"],"sample":7,"#,
-                r#""recut":{{"bytes":1048576}},"record_type":"sequence-example","lossy":false,"#,
+                r#""recut":{{"bytes":1048576}},"partition_by":["k"],"record_type":"sequence-example","lossy":false,"#,
                 r#""verify_crc":"on-parse-failure","exact":false,"on_conflict":"split","partial_tail":"ignore""#
             ),
             version

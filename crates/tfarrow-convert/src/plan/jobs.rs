@@ -13,13 +13,14 @@ use tfarrow_codec::{
 };
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    CompleteFile, ExistingObject, Inferred, ReadOptions, Shard, ShardFormat, count, existing_objects, file_names,
-    is_remote,
+    CompleteFile, ExistingObject, Inferred, ReadOptions, Shard, ShardFormat, are_events, count, existing_objects,
+    file_names, is_remote,
 };
 
 use super::{
     OutputPlace,
     fingerprint::fingerprint,
+    folders,
     origin::OriginalShard,
     planned::{PlannedJob, PlannedOutputs, PlannedSource},
     setup::Conversion,
@@ -135,7 +136,8 @@ impl<'c> Conversion<'c> {
     /// The shards and outputs of the jobs.
     fn specs(&self, decoding: Option<&DecodeConfig>, inferred: Option<&Inferred>) -> Result<Vec<JobSpec<'c>>> {
         if let Some(reshard) = self.options.reshard {
-            return Ok(vec![self.reshard_spec(reshard, decoding, inferred)?]);
+            let sets = folders::sets(self.shards, &self.options.partition_by)?;
+            return sets.into_iter().map(|set| self.reshard_spec(reshard, set, decoding, inferred)).collect();
         }
         let objects = self.existing_objects()?;
         let fingerprint = fingerprint(self.plan.target, self.options);
@@ -289,6 +291,10 @@ impl<'c> Conversion<'c> {
                 return Err(Error::Usage("internal error: no columns to decode TFRecord to".to_owned()));
             }
         };
+        // The folders of TensorBoard's files are the names of runs.
+        if !are_events(self.shards) {
+            folders::check_type(self.shards, record_type_of(&schema))?;
+        }
         let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
         let strict = match record_type_of(&schema) {
             // A field that the descriptor does not define would be lost.
@@ -421,29 +427,35 @@ impl<'c> Conversion<'c> {
         UnitSize { rows, bytes }
     }
 
-    /// The job of all shards, which writes new shards.
+    /// The job of the shards of these numbers, which writes new shards to this folder below the destination.
     fn reshard_spec(
         &self,
         reshard: Reshard,
+        (partition, numbers): (PathBuf, Vec<usize>),
         decoding: Option<&DecodeConfig>,
         inferred: Option<&Inferred>,
     ) -> Result<JobSpec<'c>> {
         let OutputPlace::Folder(folder) = &self.plan.place else {
             return Err(Error::Usage("new shards need a folder as the destination".to_owned()));
         };
+        let folder = if partition.as_os_str().is_empty() { folder.clone() } else { folder.join(partition) };
+        let shards: Vec<_> =
+            numbers.iter().filter_map(|number| Some((*number, self.shards.get(*number)?.clone()))).collect();
         let (schema, columns) = self.columns(decoding, 0..self.shards.len())?;
         let count = match reshard {
             Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
             Reshard::Bytes(_) => None,
         };
-        let naming = self.set_naming(folder, count)?;
+        let naming = self.set_naming(&folder, count, shards.first().map(|(_, shard)| shard))?;
         let records = match (reshard, inferred) {
             (Reshard::Bytes(_), _) => 0,
-            (Reshard::Shards(_), Some(inferred)) if inferred.sampled.is_none() => inferred.summary.records(),
-            (Reshard::Shards(_), _) => self.count()?,
+            (Reshard::Shards(_), Some(inferred)) if inferred.sampled.is_none() && shards.len() == self.shards.len() => {
+                inferred.summary.records()
+            }
+            (Reshard::Shards(_), _) => self.count(&shards)?,
         };
         Ok(JobSpec {
-            shards: self.shards.iter().cloned().enumerate().collect(),
+            shards,
             reshard: Some((reshard, records)),
             schema: file_schema(schema.as_ref(), &OriginalShard::default()),
             columns,
@@ -457,8 +469,8 @@ impl<'c> Conversion<'c> {
     }
 
     /// The names of new shards: the name of the sources' set, and numbers. Checks that the outputs can be written.
-    fn set_naming(&self, folder: &Path, count: Option<usize>) -> Result<Naming> {
-        let name = self.shards.first().map_or(PathBuf::from("shard"), |shard| shard.name.clone());
+    fn set_naming(&self, folder: &Path, count: Option<usize>, first: Option<&Shard>) -> Result<Naming> {
+        let name = first.map_or(PathBuf::from("shard"), |shard| shard.name.clone());
         let stem = file_names::set_name(&name);
         let suffix = match self.plan.target {
             Target::TfRecord => compression_of(OriginalShard::default().resolve(self.compression)).suffix(),
@@ -466,7 +478,7 @@ impl<'c> Conversion<'c> {
         };
         let extension = format!("{}{suffix}", self.plan.target.name());
         super::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
-        if let (Some(count), Some(shard)) = (count, self.shards.first()) {
+        if let (Some(count), Some(shard)) = (count, first) {
             let name = |number| (shard, folder.join(file_names::tf_shard_name(&stem, number, count, &extension)));
             super::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
         }
@@ -496,13 +508,13 @@ impl<'c> Conversion<'c> {
         }
     }
 
-    /// Counts the records of all shards.
-    fn count(&self) -> Result<u64> {
-        let rows = |shard: &Shard| match shard.format {
+    /// Counts the records of shards.
+    fn count(&self, shards: &[(usize, Shard)]) -> Result<u64> {
+        let rows = |(_, shard): &(usize, Shard)| match shard.format {
             ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
             ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => Ok(count_rows(shard)?),
         };
-        self.shards.iter().map(rows).sum()
+        shards.iter().map(rows).sum()
     }
 }
 

@@ -21,6 +21,7 @@ use crate::{
 };
 
 pub(crate) mod fingerprint;
+pub(crate) mod folders;
 mod jobs;
 mod origin;
 pub(crate) mod part;

@@ -11,8 +11,8 @@ use std::{path::Path, sync::Arc};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, Records, VerifyCrc, schema::array_count,
-    with_exact,
+    BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, RecordType, Records, Summary, VerifyCrc,
+    schema::array_count, with_exact,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
 
@@ -245,16 +245,40 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
 
 /// Copies the frames of valid records.
 pub(crate) struct CopyWorker<'j> {
-    pub(crate) verify_crc: VerifyCrc,
-    pub(crate) on_error: OnError,
-    pub(crate) context: ReadContext<'j>,
+    verify_crc: VerifyCrc,
+    on_error: OnError,
+    context: ReadContext<'j>,
+    /// The records that get the features of folders, whose type it determines.
+    summary: Summary,
 }
 
-impl CopyWorker<'_> {
-    /// Copies frames unchanged. Framing the data again would give a corrupt record whose CRC is not verified a valid CRC.
-    fn copy(records: &Records, progress: &mut UnitProgress<'_>, write: &mut WritePiece<'_, Vec<u8>>) -> Result<()> {
+impl<'j> CopyWorker<'j> {
+    pub(crate) fn new(verify_crc: VerifyCrc, on_error: OnError, context: ReadContext<'j>) -> Self {
+        let summary = Summary::with_limits(0, context.options.limits).ignoring_excess_names();
+        Self { verify_crc, on_error, context, summary }
+    }
+
+    /// Copies frames unchanged, unless the records get the features of folders. Framing the data again would give a corrupt
+    /// record whose CRC is not verified a valid CRC.
+    fn copy(
+        summary: &mut Summary,
+        path: &Path,
+        records: Records,
+        progress: &mut UnitProgress<'_>,
+        write: &mut WritePiece<'_, Vec<u8>>,
+    ) -> Result<()> {
         progress.add(records.len() as u64);
-        if records.is_empty() { Ok(()) } else { write(records.frames().to_vec()) }
+        if records.is_empty() {
+            return Ok(());
+        }
+        if records.shared_features().is_empty() {
+            return write(records.frames().to_vec());
+        }
+        summary.observe(&records, VerifyCrc::Never).map_err(|e| Error::codec(path, e))?;
+        if !matches!(summary.record_type(), RecordType::Example | RecordType::SequenceExample) {
+            return Err(Error::lost_folders(path, Error::NO_FEATURES));
+        }
+        write(records.with_own_features().map_err(|e| Error::codec(path, e))?.frames().to_vec())
     }
 }
 
@@ -268,17 +292,20 @@ impl UnitWorker for CopyWorker<'_> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, Vec<u8>>,
     ) -> Result<()> {
+        let Self { verify_crc, on_error, context, summary } = self;
         for UnitPart { shard, path, content, .. } in unit.parts {
             for records in content.0 {
+                // Records with further features get CRCs of their own.
+                let verify_crc = if records.shared_features().is_empty() { *verify_crc } else { VerifyCrc::Always };
                 let skip = |good: Records, bad: Records, error| {
-                    if self.on_error == OnError::Fail {
+                    if *on_error == OnError::Fail {
                         return Err(Error::codec(&path, error));
                     }
-                    Self::copy(&good, progress, write)?;
-                    self.context.damage.record(shard, &path, &bad, error)
+                    Self::copy(summary, &path, good, progress, write)?;
+                    context.damage.record(shard, &path, &bad, error)
                 };
-                let rest = records.skip_rejected(|records| records.verify(self.verify_crc), skip)?;
-                Self::copy(&rest, progress, write)?;
+                let rest = records.skip_rejected(|records| records.verify(verify_crc), skip)?;
+                Self::copy(summary, &path, rest, progress, write)?;
             }
         }
         Ok(())

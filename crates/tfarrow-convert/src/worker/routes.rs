@@ -102,6 +102,6 @@ impl Route for CopyFrames {
     }
 
     fn worker<'r>(&'r self, context: ReadContext<'r>) -> Result<CopyWorker<'r>> {
-        Ok(CopyWorker { verify_crc: self.verify_crc, on_error: self.on_error, context })
+        Ok(CopyWorker::new(self.verify_crc, self.on_error, context))
     }
 }

@@ -99,8 +99,12 @@ async fn inferred(command: &CreateExternalTable, options: TfRecordOptions) -> Re
                 "tables of TensorBoard's files have the column run of their folders; leave PARTITIONED BY out"
             );
         }
-        let partitions = named.into_iter().map(|name| Arc::new(Field::new(name, DataType::Utf8View, true)));
-        table.partitioned(partitions.collect())
+        let partition = |name: String| {
+            let inferred = table.folder_columns().iter().find(|field| *field.name() == name).cloned();
+            inferred.unwrap_or_else(|| Arc::new(Field::new(name, DataType::Utf8View, true)))
+        };
+        let partitions = named.into_iter().map(partition).collect();
+        table.partitioned(partitions)
     })
     .await
 }

@@ -8,7 +8,7 @@ use datafusion::{
     catalog::TableProvider,
     common::{plan_datafusion_err, plan_err},
     datasource::{
-        listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
+        listing::{ListingOptions, ListingTable, ListingTableConfig},
         physical_plan::parquet::metadata::DFParquetMetadata,
     },
     error::{DataFusionError, Result},
@@ -20,13 +20,13 @@ use tfarrow_codec::schema::check_columns;
 use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
 
 use crate::{
-    catalog::merged_schema::{check_same_columns, merged},
+    catalog::{
+        merged_schema::{check_same_columns, merged},
+        partitioned_table::PartitionedTable,
+    },
     error::external,
     options::TfRecordOptions,
-    table::{
-        files::is_pattern,
-        urls::{folder, local, remote},
-    },
+    table::urls,
 };
 
 /// Bytes of an Arrow file in a store that are read first, to find its schema.
@@ -46,21 +46,18 @@ pub(crate) struct ListingFormat {
     pub(crate) name: &'static str,
     /// Options of the format, named as in a statement.
     pub(crate) options: HashMap<String, String>,
-    /// File extension of the files of a partitioned folder, with its dot.
-    pub(crate) extension: String,
 }
 
 impl ListingFormat {
-    /// A format without options, whose files have its name as their extension.
+    /// A format without options.
     pub(crate) fn of(name: &'static str) -> Self {
-        Self { name, options: HashMap::new(), extension: format!(".{name}") }
+        Self { name, options: HashMap::new() }
     }
 }
 
 /// Creates the table of the files `shards`, which `source` names, whatever their extensions.
 ///
-/// Folders such as `split=train` below the source become partition columns if the source is a folder: DataFusion has no
-/// globs over partitioned folders.
+/// Folders such as `split=train` below the source become columns.
 ///
 /// # Errors
 /// A file cannot be read, or a table has more columns than the limits allow.
@@ -70,32 +67,20 @@ pub(crate) async fn listing_table(
     format: &ListingFormat,
     state: &SessionState,
 ) -> Result<Arc<dyn TableProvider>> {
-    let ListingFormat { name, options, extension } = format;
+    let ListingFormat { name, options } = format;
     let factory = state.get_file_format_factory(name);
     let factory = factory.ok_or_else(|| plan_datafusion_err!("{source}: {name} files cannot be read"))?;
     let options = ListingOptions::new(factory.create(state, options)?).with_file_extension("");
     let schema = schema(shards, name, &options, state).await?;
-    let config = if is_partitioned(shards) && !is_pattern(source) {
-        let options = options.with_file_extension(extension);
-        let config = ListingTableConfig::new(folder(source)?).with_listing_options(options);
-        config.infer_partitions_from_path(state).await?
-    } else {
-        let urls = shards.iter().map(url).collect::<Result<Vec<_>>>()?;
-        ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options)
-    };
-    let table = ListingTable::try_new(config.with_schema(schema))?;
+    let urls = shards.iter().map(urls::shard).collect::<Result<Vec<_>>>()?;
+    let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);
+    let listing = ListingTable::try_new(config.with_schema(schema))?;
+    let table = PartitionedTable::of(listing, shards)?;
     // Each column takes time in every plan, and memory in every batch.
     let limits = TfRecordOptions::of(state.config()).limits;
     let checked = check_columns(&table.schema(), &limits);
     checked.map_err(|error| external(Error::codec(source, error)))?;
-    Ok(Arc::new(table))
-}
-
-fn url(shard: &Shard) -> Result<ListingTableUrl> {
-    match shard.is_remote() {
-        true => remote(&shard.path, false),
-        false => local(shard.local_path(), false),
-    }
+    Ok(table)
 }
 
 /// Reads the schemas of all files, and merges them.
@@ -105,7 +90,7 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
         check_names(&file, &stored_schema(&shard, format, state).await)?;
         let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
             true => arrow_schema(&shard, state).await,
-            false => options.infer_schema(state, &url(&shard)?).await,
+            false => options.infer_schema(state, &urls::shard(&shard)?).await,
         };
         schema.map(|schema| (file.clone(), schema)).map_err(|error| error.context(file))
     };
@@ -145,7 +130,7 @@ fn check_names(file: &str, schema: &Option<SchemaRef>) -> Result<()> {
 
 /// Reads the schema of a Parquet file. The footer stays in the cache of the session, from which DataFusion then takes it.
 async fn parquet_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
-    let url = url(shard)?;
+    let url = urls::shard(shard)?;
     let store = state.runtime_env().object_store(&url)?;
     let object = store.head(url.prefix()).await?;
     let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
@@ -156,7 +141,11 @@ async fn parquet_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef
 /// Reads the schema of an Arrow file. DataFusion expects it at byte 8 of an object; in files whose buffers are
 /// aligned to more than eight bytes, such as those of Arrow's own writer, there is padding at that position.
 async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
-    let url = url(shard)?;
+<<<<<<< HEAD
+    let url = urls::shard(shard)?;
+=======
+    let url = urls::shard(shard)?;
+>>>>>>> cc1e2da (Folders key=value are typed columns in every command)
     let store = state.runtime_env().object_store(&url)?;
     let mut asked = HEAD_BYTES;
     loop {
@@ -176,10 +165,4 @@ fn schema_of_head(head: &[u8]) -> Result<SchemaRef, ArrowError> {
     let stream = head.strip_prefix(b"ARROW1").unwrap_or(head);
     let padding = stream.iter().take_while(|byte| **byte == 0).count();
     Ok(StreamReader::try_new(stream.get(padding..).unwrap_or_default(), None)?.schema())
-}
-
-/// Returns whether all files are in folders such as `split=train` below the source.
-fn is_partitioned(shards: &[Shard]) -> bool {
-    let folders = |shard: &Shard| shard.name.parent().is_some_and(|folders| folders.to_string_lossy().contains('='));
-    !shards.is_empty() && shards.iter().all(folders)
 }

@@ -21,7 +21,7 @@ use tfarrow_codec::{
 use tfarrow_dataset::EVENT_MESSAGE;
 
 use crate::{
-    catalog::{event_table::EventTable, text_files::TextFiles},
+    catalog::{event_table::EventTable, partitioned_table::PartitionedTable, text_files::TextFiles},
     table::TfRecordTable,
 };
 
@@ -116,7 +116,8 @@ fn records(table: &TfRecordTable, location: &str) -> String {
 
 /// The format of the files of a table that is not TFRecord, and the options of the format.
 fn files(source: &str, table: &dyn TableProvider) -> Result<(String, String)> {
-    let Some(listing) = table.downcast_ref::<ListingTable>() else {
+    let partitioned = table.downcast_ref::<PartitionedTable>().map(PartitionedTable::listing);
+    let Some(listing) = partitioned.or_else(|| table.downcast_ref::<ListingTable>()) else {
         return plan_err!("SHOW CREATE TABLE of {source} is not supported; write DESCRIBE");
     };
     let format = listing.options().format.get_ext().to_uppercase();

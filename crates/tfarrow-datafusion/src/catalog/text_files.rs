@@ -86,7 +86,7 @@ impl TextFiles {
         if !by_lines {
             set("newline_delimited", "false");
         }
-        ListingFormat { name: self.format, options, extension: self.extension.clone() }
+        ListingFormat { name: self.format, options }
     }
 }
 

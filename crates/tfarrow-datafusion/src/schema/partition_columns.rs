@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashSet,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -15,15 +15,12 @@ use datafusion::{
     error::Result,
     logical_expr::Expr,
 };
-use percent_encoding::percent_decode_str;
-use tfarrow_dataset::Shard;
+use tfarrow_dataset::{FolderColumn, Shard};
 
 use crate::options::FILE_COLUMN;
 
 /// The name of the column of TensorBoard's runs.
 pub(crate) const RUN_COLUMN: &str = "run";
-/// The value of a Hive partition folder that stands for null.
-const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The partition columns of a table.
 #[derive(Clone, Debug, Default)]
@@ -37,18 +34,11 @@ pub(crate) struct PartitionColumns {
 }
 
 impl PartitionColumns {
-    /// The columns of the folders of the shards; none if the shards have different folders, or if a feature has the name of
-    /// a folder.
+    /// The columns of the folders of the shards, but for those with the name of a feature.
     pub(crate) fn inferred(shards: &[Shard], features: &Schema) -> Self {
-        let keys = |shard: &Shard| folders(shard).map(|(key, _)| key).collect::<Vec<_>>();
-        let Some(first) = shards.first().map(keys) else { return Self::default() };
-        let is_taken = |key: &String| features.column_with_name(key).is_some();
-        let is_twice = first.iter().collect::<HashSet<_>>().len() < first.len();
-        if is_twice || first.iter().any(is_taken) || shards.iter().any(|shard| keys(shard) != first) {
-            return Self::default();
-        }
-        let folders = first.into_iter().map(|key| Arc::new(Field::new(key, DataType::Utf8View, true)));
-        Self { folders: folders.collect(), ..Self::default() }
+        let columns = shards.first().map_or(&[][..], Shard::folder_columns);
+        let others = columns.iter().filter(|column| features.column_with_name(&column.key).is_none());
+        Self { folders: others.map(field).collect(), ..Self::default() }
     }
 
     /// The columns that a statement declares.
@@ -190,28 +180,20 @@ fn source(shard: &Shard) -> &Path {
     shard.path.ancestors().nth(parts).unwrap_or_else(|| Path::new(""))
 }
 
-fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
-    let Some((_, text)) = folders(shard).find(|(key, _)| key == field.name()) else {
-        return plan_err!("{}: not in a folder {}=..", shard.path.display(), field.name());
-    };
-    if text == NULL {
-        return ScalarValue::try_from(field.data_type());
-    }
-    let value = ScalarValue::Utf8(Some(text)).cast_to(field.data_type());
-    value.map_err(|error| error.context(format!("{}: the folder of {}", shard.path.display(), field.name())))
+/// The column of a folder key.
+fn field(column: &FolderColumn) -> FieldRef {
+    let data_type = if column.is_integer { DataType::Int64 } else { DataType::Utf8View };
+    Arc::new(Field::new(&column.key, data_type, true))
 }
 
-/// The keys and values of the folders `key=value` between the source and the shard.
-fn folders(shard: &Shard) -> impl Iterator<Item = (String, String)> {
-    let parents = shard.name.parent().into_iter().flat_map(|parent| parent.components());
-    parents.filter_map(|part| match part {
-        Component::Normal(name) => {
-            let (key, value) = name.to_str()?.split_once('=')?;
-            let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-            Some((decoded(key), decoded(value)))
-        }
-        _ => None,
-    })
+/// The value of a shard in the column of a folder key. It is null if other shards are in such folders.
+fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
+    let Some(column) = shard.folder_columns().iter().find(|column| column.key == *field.name()) else {
+        return plan_err!("{}: not in a folder {}=..", shard.path.display(), field.name());
+    };
+    let Some(text) = &column.text else { return ScalarValue::try_from(field.data_type()) };
+    let value = ScalarValue::Utf8(Some(text.clone())).cast_to(field.data_type());
+    value.map_err(|error| error.context(format!("{}: the folder of {}", shard.path.display(), field.name())))
 }
 
 #[cfg(test)]
@@ -224,24 +206,17 @@ mod tests {
         Shard::file(name.into(), name.into(), 1, ShardFormat::TfRecord)
     }
 
-    #[track_caller]
-    fn check(names: &[&str], features: &[&str], expect: &[&str]) {
-        let shards: Vec<_> = names.iter().map(|name| shard(name)).collect();
-        let fields: Vec<_> = features.iter().map(|name| Field::new(*name, DataType::Int64, true)).collect();
-        let found = PartitionColumns::inferred(&shards, &Schema::new(fields));
-        let found: Vec<_> = found.fields().iter().map(|field| field.name().clone()).collect();
-        assert_eq!(found, expect);
-    }
-
     #[test]
-    fn folders_are_columns_where_all_shards_have_them() {
-        check(&["split=a/year=1/x", "split=b/year=2/x"], &[], &["split", "year"]);
-        check(&["split=a/x", "x"], &[], &[]);
-        check(&["split=a/x", "kind=b/x"], &[], &[]);
-        check(&["split=a/x"], &["split"], &[]);
-        check(&["a/x"], &[], &[]);
-        check(&["a=1/a=2/x"], &[], &[]);
-        check(&[], &[], &[]);
+    fn folders_are_columns_unless_a_feature_has_their_name() {
+        let columns = |key: &str| shard("split=a/year=1/x").with_name("split=a/year=1/x".into(), &["split", key]);
+        let check = |features: &[&str], expect: &[&str]| {
+            let fields: Vec<_> = features.iter().map(|name| Field::new(*name, DataType::Int64, true)).collect();
+            let found = PartitionColumns::inferred(&[columns("year")], &Schema::new(fields));
+            assert_eq!(found.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), expect);
+        };
+        check(&[], &["split", "year"]);
+        check(&["split"], &["year"]);
+        assert!(PartitionColumns::inferred(&[], &Schema::empty()).fields().is_empty());
     }
 
     #[test]
@@ -276,12 +251,15 @@ mod tests {
     fn values_are_decoded_and_typed() {
         let field = |data_type| Arc::new(Field::new("k", data_type, true));
         let value = |name: &str, data_type| {
-            PartitionColumns::declared(vec![field(data_type)]).values(&shard(name)).map(|mut values| values.remove(0))
+            let shard = shard(name).with_name(name.into(), &["k"]);
+            PartitionColumns::declared(vec![field(data_type)]).values(&shard).map(|mut values| values.remove(0))
         };
         assert_eq!(value("k=a%20b/x", DataType::Utf8View).unwrap(), ScalarValue::Utf8View(Some("a b".into())));
         assert_eq!(value("k=7/x", DataType::Int32).unwrap(), ScalarValue::Int32(Some(7)));
-        assert!(value(&format!("k={NULL}/x"), DataType::Int32).unwrap().is_null());
+        assert!(value("k=__HIVE_DEFAULT_PARTITION__/x", DataType::Int32).unwrap().is_null());
+        assert!(value("j=7/x", DataType::Int32).unwrap().is_null());
         assert!(value("k=seven/x", DataType::Int32).is_err());
-        assert!(value("j=7/x", DataType::Int32).is_err());
+        let other = PartitionColumns::declared(vec![field(DataType::Int32)]).values(&shard("k=7/x"));
+        assert!(other.unwrap_err().to_string().contains("not in a folder k=.."));
     }
 }

@@ -32,7 +32,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{
     EVENT_MESSAGE, FilePiece, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload,
-    divide, event_message, infer_with, load_message, resolve,
+    divide, event_message, infer_with, load_message, resolve, without_folder_columns,
 };
 
 use crate::{
@@ -374,7 +374,8 @@ pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample)
     let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
     let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
     let infer = InferOptions { sample, part: None, jobs, verify, record_type, read };
-    infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
+    // Columns of folders are those of the table, and no features.
+    infer_with(&without_folder_columns(shards), &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
 /// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, also of the examples
@@ -557,7 +558,7 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
 /// an object store.
 pub(crate) fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
     let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size);
-    let file = file.with_extension(shard.clone()).with_extension(range);
+    let file = file.with_extension(shard.clone().without_folder_columns()).with_extension(range);
     PartitionedFile { partition_values: values, ..file }
 }
 

@@ -6,7 +6,15 @@ use datafusion::{
     datasource::listing::ListingTableUrl,
     error::{DataFusionError, Result},
 };
-use tfarrow_dataset::is_remote;
+use tfarrow_dataset::{Shard, is_remote};
+
+/// The URL of a shard.
+pub(crate) fn shard(shard: &Shard) -> Result<ListingTableUrl> {
+    match shard.is_remote() {
+        true => remote(&shard.path, false),
+        false => local(shard.local_path(), false),
+    }
+}
 
 /// The URL of a folder, local or in a store.
 pub(crate) fn folder(source: &str) -> Result<ListingTableUrl> {

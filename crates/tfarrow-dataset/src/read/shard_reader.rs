@@ -15,7 +15,7 @@ use std::{
 };
 
 use arrow_buffer::Buffer;
-use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, frame, named_values};
+use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, SharedFeatures, frame, named_values};
 
 use crate::{
     Compression, DamageReport, Error, ErrorKind, Lost, Result, Segment, Shard,
@@ -83,6 +83,8 @@ pub struct ShardReader {
     partial_tail: PartialTail,
     /// The damage that [`next`](Self::next) has skipped and [`lost`](Self::lost) has not returned yet.
     lost: DamageReport,
+    /// The features that all records have by the folders of the shard.
+    shared: SharedFeatures,
 }
 
 /// The progress of reading a shard.
@@ -108,7 +110,8 @@ impl ShardReader {
     pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
         let source = shard.open().map_err(|error| Error::io(&shard.path, error))?;
         let size = (!shard.is_stream()).then_some(shard.size);
-        Self::new(source, shard.path.clone(), size, options)
+        let reader = Self::new(source, shard.path.clone(), size, options)?;
+        Ok(Self { shared: shard.shared_features(), ..reader })
     }
 
     /// Reads a shard from any source of bytes. Errors have `name` as their path.
@@ -140,7 +143,7 @@ impl ShardReader {
         let ReadOptions { chunk_bytes, limits, on_error, partial_tail } = *options;
         let buffer = FrameBuffer::new(chunk_bytes, limits).with_on_error(on_error);
         let (state, lost) = (State::Reading, DamageReport::default());
-        Self { path, stream, buffer, state, on_error, partial_tail, lost }
+        Self { path, stream, buffer, state, on_error, partial_tail, lost, shared: SharedFeatures::default() }
     }
 
     /// Reads a plain file on this machine from record `record` on, which starts at the offset `offset`.
@@ -156,6 +159,7 @@ impl ShardReader {
         let file = open().map_err(|error| Error::io(&shard.path, error))?;
         let mut reader = Self::of_stream(Stream::plain(Box::new(file)), shard.path.clone(), options);
         reader.buffer = reader.buffer.starting_at(record, offset);
+        reader.shared = shard.shared_features();
         Ok(reader)
     }
 
@@ -206,7 +210,9 @@ impl ShardReader {
         loop {
             let ended = self.fill();
             match self.buffer.next(ended) {
-                Ok(Some(tfarrow_codec::Segment::Records(records))) => return Ok(Some(Segment::Records(records))),
+                Ok(Some(tfarrow_codec::Segment::Records(records))) => {
+                    return Ok(Some(Segment::Records(records.with_shared_features(&self.shared))));
+                }
                 Ok(Some(tfarrow_codec::Segment::Lost(lost))) => {
                     if let Some(lost) = self.report(lost)? {
                         return Ok(Some(Segment::Lost(lost)));

@@ -23,7 +23,7 @@ use std::{
 };
 
 use tfarrow_codec::{
-    OnError, Records,
+    OnError, Records, SharedFeatures,
     frame::{Framer, Span},
 };
 
@@ -95,6 +95,8 @@ fn next_of<T>(reader: &mut ShardReader, enter: impl FnOnce(Result<Taken>) -> T) 
 struct PlainFile {
     shard: Shard,
     options: ReadOptions,
+    /// The features that all records have by the folders of the shard.
+    shared: SharedFeatures,
     file: File,
     /// Number of bytes of the file.
     size: u64,
@@ -141,6 +143,7 @@ impl PlainFile {
         Ok(Self {
             shard: shard.clone(),
             options: *options,
+            shared: shard.shared_features(),
             file,
             size,
             piece: options.chunk_bytes.clamp(1, 1 << 30) as u64,
@@ -263,7 +266,7 @@ impl PlainFile {
             return Ok(Cut { segment: None, bytes: 0, memory: piece.memory });
         }
         let bytes = turns.framer.offset() - from;
-        let records = Records::new(piece.memory.into(), spans, first, piece.at);
+        let records = Records::new(piece.memory.into(), spans, first, piece.at).with_shared_features(&self.shared);
         Ok(Cut { segment: Some(Segment::Records(records)), bytes, memory: Vec::new() })
     }
 

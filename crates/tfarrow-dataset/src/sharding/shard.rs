@@ -12,10 +12,16 @@ use std::{
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, TempPath};
+use tfarrow_codec::SharedFeatures;
 
 use crate::{
-    Compression, Error, Payload, Result, ShardFormat, file_names::STDIN, format::sniff::HeadInfo, lock::lock,
-    process::PerProcess, store::object::Object,
+    Compression, Error, Payload, Result, ShardFormat,
+    file_names::STDIN,
+    format::sniff::HeadInfo,
+    lock::lock,
+    process::PerProcess,
+    sharding::folder_columns::{FolderColumn, columns_of_name, shared_features},
+    store::object::Object,
 };
 
 /// The temporary copies that this process has made of streams and objects. Some may have been removed already.
@@ -69,6 +75,8 @@ pub struct Shard {
     object: Option<Object>,
     /// The columns and the number of rows of a CSV or JSON file, once they were inferred. Clones share them.
     text_columns: Arc<OnceLock<(SchemaRef, u64)>>,
+    /// The columns of folders, which are those of the data set.
+    folder_columns: Arc<[FolderColumn]>,
 }
 
 /// The properties of a shard, which can be serialized.
@@ -106,8 +114,9 @@ impl Shard {
     /// Creates a shard that is a file.
     pub fn file(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat) -> Self {
         let head = HeadInfo::default();
-        let text_columns = Arc::default();
-        Self { path, name, size, format, head, located: None, stream: false, spool: None, object: None, text_columns }
+        let (text_columns, folder_columns) = Default::default();
+        let (located, stream, spool, object) = (None, false, None, None);
+        Self { path, name, size, format, head, located, stream, spool, object, text_columns, folder_columns }
     }
 
     /// Creates a shard that can be read only once: standard input, a pipe, a device.
@@ -179,6 +188,40 @@ impl Shard {
     #[doc(hidden)]
     pub fn has_text_columns(&self) -> bool {
         self.text_columns.get().is_some()
+    }
+
+    /// The columns of the folders `key=value` that the shard is in below its source, which rows and records have besides their
+    /// own. All shards that [`resolve`](crate::resolve) returns together have the same columns.
+    pub fn folder_columns(&self) -> &[FolderColumn] {
+        &self.folder_columns
+    }
+
+    /// Sets the columns of folders.
+    pub(crate) fn set_folder_columns(&mut self, columns: Arc<[FolderColumn]>) {
+        self.folder_columns = columns;
+    }
+
+    /// Returns the shard with another name in its data set, and the columns of these folder keys.
+    #[doc(hidden)]
+    pub fn with_name(self, name: PathBuf, keys: &[&str]) -> Self {
+        let folder_columns = columns_of_name(&name, keys);
+        Self { name, folder_columns, ..self }
+    }
+
+    /// Returns the shard without columns of folders, for a reader that has these columns otherwise, or needs none.
+    pub fn without_folder_columns(self) -> Self {
+        Self { folder_columns: Arc::default(), ..self }
+    }
+
+    /// Returns the shard without the columns of these folder keys.
+    pub fn without_folder_keys(self, keys: &[String]) -> Self {
+        let others = self.folder_columns.iter().filter(|column| !keys.contains(&column.key)).cloned();
+        Self { folder_columns: others.collect(), ..self }
+    }
+
+    /// The columns of folders as features that all records of the shard have.
+    pub(crate) fn shared_features(&self) -> SharedFeatures {
+        shared_features(&self.folder_columns)
     }
 
     /// The object, if the shard is one.

@@ -1,7 +1,6 @@
 //! Shards in files and folders of this machine.
 
 use std::{
-    ffi::OsStr,
     fs::{self, Metadata},
     io,
     path::{Path, PathBuf},
@@ -12,7 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_shard_name, is_sidecar},
+    file_names::{is_hidden_by, is_shard_name, is_sidecar},
     format::{magic, sniff::HeadInfo},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
 };
@@ -159,7 +158,7 @@ impl Search {
                 continue;
             }
             let name = entry.file_name();
-            if underscore && begins_with(name, '_') || dot && begins_with(name, '.') {
+            if underscore && is_hidden_by(name, '_') || dot && is_hidden_by(name, '.') {
                 self.skip_by_name(&entry, &mut walk);
             } else if entry.file_type().is_dir() {
                 if !glob.is_deep() && glob.matches(&below) {
@@ -292,17 +291,13 @@ fn walk(root: &Path, depth: usize) -> walkdir::IntoIter {
 }
 
 fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| begins_with(name, '_') || begins_with(name, '.'))
+    path.file_name().is_some_and(|name| is_hidden_by(name, '_') || is_hidden_by(name, '.'))
 }
 
 fn walk_error(path: &Path, error: walkdir::Error) -> Error {
     // Only the error of a loop has no I/O error as its cause.
     let error = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
     Error::io(path, error)
-}
-
-fn begins_with(name: &OsStr, first: char) -> bool {
-    name.as_encoded_bytes().first().is_some_and(|byte| char::from(*byte) == first)
 }
 
 fn leads_into(link: &Path, root: &Path) -> Result<bool> {

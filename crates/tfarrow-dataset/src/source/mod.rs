@@ -28,7 +28,7 @@ pub use self::{
 use crate::{
     Error, ErrorKind, Result, Shard,
     file_names::STDIN,
-    sharding::{glob::Glob, natural_sort, spec::ShardSpec},
+    sharding::{folder_columns::set_folder_columns, glob::Glob, natural_sort, spec::ShardSpec},
     store::location::{UNKNOWN_URL, invalid_source, is_remote},
     system::is_machine,
 };
@@ -58,13 +58,16 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// - A glob (`* ? [..] {a,b} **`): the files that match it, and the files in folders that match it.
 ///
 /// Skipped in folders and globs are:
-/// - files and folders whose names begin with `_` or `.`, unless the glob names them,
+/// - files and folders whose names begin with `_` or `.`, unless the glob names them, or the name is that of a folder column, as
+///   `_split=train`,
 /// - files of TensorBoard (`events.out.tfevents.*`), if there are other files with records,
 /// - `*.json`, `*.txt` and `*.index` of no known format,
 /// - empty files that are not named like shards,
 /// - pipes and devices.
 ///
 /// A file that two sources name is returned once.
+///
+/// Folders `key=value` below a source, or below the fixed part of a glob, are [columns](Shard::folder_columns) of all shards.
 ///
 /// # Errors
 /// A source names no shard; the error contains where shards were searched, and which files were skipped. Or an I/O error.
@@ -98,6 +101,7 @@ pub fn resolve_excluding<S: AsRef<OsStr>>(
             add_new(shards, &mut all.shards, &mut seen);
         }
     }
+    set_folder_columns(&mut all.shards);
     Ok(all)
 }
 

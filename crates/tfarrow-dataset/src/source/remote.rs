@@ -13,7 +13,7 @@ use object_store::{ObjectStore, path::Path as Key};
 use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_shard_name, is_sidecar},
+    file_names::{is_hidden_by, is_shard_name, is_sidecar},
     format::sniff::{HeadInfo, TAIL},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
     store::{
@@ -60,7 +60,7 @@ pub(super) fn find(source: &str, filter: FormatFilter, exclude: Exclude<'_>) -> 
     }
     let objects = Object::list(&store, key).map_err(failed)?;
     let count = objects.len();
-    let is_visible = |below: &Path| !has_part(below, '_') && !has_part(below, '.');
+    let is_visible = |below: &Path| !has_hidden_part(below, '_') && !has_hidden_part(below, '.');
     let found = select(&location, key, objects, (&is_visible, false), filter, exclude).map_err(failed)?;
     let found = Resolved { missing: missing_shards(&found.shards), ..found };
     found.or_none(source, format!("no such object, and of {count} objects below that name none is a shard"))
@@ -79,7 +79,7 @@ fn find_by_glob(
     let objects = Object::list(store, &prefix).map_err(failed)?;
     let count = objects.len();
     let is_named = |below: &Path| {
-        let is_hidden = |first| !glob.names_prefix(first) && has_part(below, first);
+        let is_hidden = |first| !glob.names_prefix(first) && has_hidden_part(below, first);
         glob.matches(below) && !is_hidden('_') && !is_hidden('.')
     };
     let found = select(location, &prefix, objects, (&is_named, true), filter, exclude).map_err(failed)?;
@@ -101,9 +101,9 @@ fn find_http(source: &str, location: &Location<'_>, filter: FormatFilter) -> Res
     }
 }
 
-/// Returns whether a component of the path begins with `first`.
-fn has_part(path: &Path, first: char) -> bool {
-    path.iter().any(|part| part.to_string_lossy().starts_with(first))
+/// Returns whether a component of the path is hidden by its first character, `first`.
+fn has_hidden_part(path: &Path, first: char) -> bool {
+    path.iter().any(|part| is_hidden_by(part, first))
 }
 
 /// Returns the path of an object below a folder.
@@ -281,7 +281,7 @@ mod tests {
         let location = Location::parse("s3://b/d").unwrap();
         let objects = Object::list(&store, "d").unwrap();
         assert_eq!(objects.len(), 10);
-        let visible = |below: &Path| !has_part(below, '_');
+        let visible = |below: &Path| !has_hidden_part(below, '_');
         let found = select(&location, "d", objects, (&visible, false), FormatFilter::All, &|_| ()).unwrap();
         assert_eq!(
             found.skipped_files.to_string(),

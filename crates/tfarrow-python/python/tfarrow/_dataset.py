@@ -194,8 +194,8 @@ class DataSet:
             folders = [field.name for field in schema if not _has_role(field) and field.name not in places]
         else:
             schema = _with_record_type(declared, source, options)
-            common = set.intersection(*map(_folders, files)) if files else set()
-            folders = [field.name for field in schema if field.name in common]
+            keys = set().union(*map(_folders, files))
+            folders = [field.name for field in schema if field.name in keys]
         options["record_type"] = (schema.metadata or {}).get(b"tfarrow.record_type", b"example").decode()
         reader = Reader(schema, options, tuple(folders), is_declared=declared is not None)
         if declared is not None and files:

@@ -564,6 +564,7 @@ def convert(
     sample: int | Literal["all"] | None = None,
     shards: int | None = None,
     shard_size: int | None = None,
+    partition_by: Sequence[str] | None = None,
     exact: bool = False,
     record_type: Literal["auto", "example", "sequence-example", "example-list", "raw"] | None = None,
     on_conflict: Literal["error", "split"] | None = None,
@@ -598,6 +599,8 @@ def convert(
         exclude: columns to leave out: names or globs.
         sample: infer the columns from this number of records of each sampled file instead of all.
         shards, shard_size: cut the output into this number of shards, or into shards of about this number of bytes.
+        partition_by: with new shards, the keys of folders ``key=value`` of the sources that the shards are in folders of. Other
+            folders become columns.
         exact: add a column with each record's wire form, so that converting back gives the same bytes.
         lossy: allow changes such as float64 to float32, and warn of them.
         overwrite: replace outputs that exist.
@@ -631,7 +634,7 @@ def convert(
     """
     options = _given(
         to=to, layout=layout, compression=compression, schema=schema, proto=proto, message=message, columns=columns, exclude=exclude, sample=sample,
-        shards=shards, shard_size=shard_size, exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
+        shards=shards, shard_size=shard_size, partition_by=partition_by, exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
         row_group_rows=row_group_rows, bloom_filter=bloom_filter, page_index=page_index, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
         limits=limits, threads=threads,
     )

@@ -138,6 +138,7 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         "sample" => options.sample = sample(py, value)?,
         "shards" => options.reshard = Some(Reshard::Shards(number()? as u64)),
         "shard_size" => options.reshard = Some(Reshard::Bytes(number()? as u64)),
+        "partition_by" => options.partition_by = names(name, value)?,
         "record_type" => options.record_type = record_type(py, &text()?)?,
         "lossy" => options.lossy = value.extract()?,
         "overwrite" => options.overwrite = value.extract()?,

@@ -13,7 +13,7 @@ use crate::{
     errors::{failed, usage},
     notices::warn_all,
     options::ReadingOptions,
-    source::inferred,
+    source::{InferredFor, inferred},
 };
 
 /// The schema of a data set, and the counts that it was inferred from.
@@ -34,7 +34,7 @@ pub(crate) fn schema(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawSchema> {
     let options = ReadingOptions::of(options)?;
-    let (shards, inferred) = inferred(py, &sources, &options, progress)?;
+    let (shards, inferred) = inferred(py, &sources, &options, InferredFor::Records, progress)?;
     let found = InferredSchema::new(shards, inferred, options.table.layout, options.table.record_type);
     let found = found.and_then(|found| found.with_probable_payload(&options.read()));
     let found = found.map_err(|error| failed(py, error))?;

@@ -23,6 +23,7 @@ pub(super) fn document(found: &InferredSchema) -> Option<(Value, Vec<String>)> {
     let (mut features, mut left_out) = (Map::new(), Vec::new());
     for (feature, _) in found.features() {
         match Spec::of(feature, Role::Feature, records) {
+            _ if found.is_folder(feature) => left_out.push(format!("{:?} is a folder of the files", feature.name)),
             Ok(spec) => {
                 features.insert(feature.name.clone(), one(spec));
             }

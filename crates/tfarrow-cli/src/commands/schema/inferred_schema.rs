@@ -91,6 +91,13 @@ impl InferredSchema {
         summary.features_of(record_type).map(move |feature| (feature, summary.role(feature, record_type)))
     }
 
+    /// Returns whether a feature is the column of folders `key=value`, which the records of TFRecord do not have themselves.
+    pub(super) fn is_folder(&self, feature: &FeatureSummary) -> bool {
+        let first = self.shards.first().filter(|shard| shard.format == ShardFormat::TfRecord);
+        let mut keys = first.map_or(&[][..], Shard::folder_columns).iter().map(|column| &column.key);
+        feature.role != Role::Sequence && keys.any(|key| *key == feature.name)
+    }
+
     /// The numbers of records and shards, in one line.
     pub(super) fn headline(&self) -> String {
         let records = self.inferred.summary.records();

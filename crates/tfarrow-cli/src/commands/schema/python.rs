@@ -57,6 +57,9 @@ fn dictionary(out: &mut String, name: &str, found: &InferredSchema, wanted: Role
     for (feature, role) in found.features().filter(|(_, role)| *role == wanted) {
         let key = string(&feature.name);
         let _ = match Spec::of(feature, role, records) {
+            _ if found.is_folder(feature) => {
+                writeln!(out, "    # {key}: a folder of the files, and no feature of the records")
+            }
             Err(why) => writeln!(out, "    # {key}: {why}"),
             Ok(spec) => {
                 let (spec, note) = match role {

@@ -25,8 +25,18 @@ pub(super) fn statement(found: &InferredSchema, name: &str, sources: &[String]) 
         [source] => literal(source),
         sources => format!("({})", sources.iter().map(|source| literal(source)).collect::<Vec<_>>().join(", ")),
     };
+    let folders = found.features().filter(|(feature, _)| found.is_folder(feature));
+    let folders: Vec<_> = folders.map(|(feature, _)| identifier(&feature.name)).collect();
+    let partitions = match folders.is_empty() {
+        true => String::new(),
+        false => format!("PARTITIONED BY ({}) ", folders.join(", ")),
+    };
     // Writing to a `String` cannot fail.
-    let _ = write!(out, "STORED AS TFRECORD LOCATION {location} OPTIONS (record_type '{}');", record_type.name());
+    let _ = write!(
+        out,
+        "STORED AS TFRECORD {partitions}LOCATION {location} OPTIONS (record_type '{}');",
+        record_type.name()
+    );
     out
 }
 
@@ -47,6 +57,10 @@ fn columns(out: &mut String, found: &InferredSchema) {
             // SQL has escapes in strings, and none in names.
             Ok(_) if name.contains(is_control) => {
                 Err(format!("{}: cannot be declared, for the control characters in its name", escape(&name)))
+            }
+            // The folders of further files may have no value.
+            Ok(spec) if found.is_folder(feature) => {
+                Ok(format!("{name} {}", data_type(Spec { always: false, ..spec }, role)))
             }
             Ok(spec) => Ok(format!("{name} {}", data_type(spec, role))),
         }

@@ -532,7 +532,8 @@ impl BatchDecoder {
         }
         let data = records.data(index).unwrap_or_default();
         let lists = self.record_type == RecordType::SequenceExample;
-        let walked = self.tape.record(data, records.chunk(), lists);
+        let shared = records.shared_features().example();
+        let walked = self.tape.record(shared, data, records.chunk(), lists);
         walked.map_err(|e| self.parse_error(e, records, index))?;
         match self.tape.foreign_of_record().filter(|_| self.strict) {
             None => Ok(()),
