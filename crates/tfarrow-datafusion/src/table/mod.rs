@@ -44,7 +44,7 @@ use crate::{
     scan::{file_scan::is_few, input::RecordRange, source::TfRecordSource},
     schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
     table::files::{TableFiles, spooled},
-    write::{format, sink::PART},
+    write::{format, output_folder::PART},
 };
 
 /// Records of each sampled shard that are read if they do not determine the columns: for their average length.

@@ -68,9 +68,9 @@ fn files(config: &FileScanConfig) -> impl Iterator<Item = &PartitionedFile> {
 
 fn written_files(sink: &dyn DataSink) -> Result<Vec<PathBuf>> {
     if let Some(staging) = sink.downcast_ref::<StagingSink>() {
-        let (inner, file, _) = staging.parts();
+        let (inner, target) = staging.parts();
         let mut written = written_files(inner.sink())?;
-        if let Some(url) = file {
+        for url in target.file.iter().chain(target.folder.as_ref().map(|(url, _)| url)) {
             written.extend(local_path(&url.object_store(), url.prefix())?);
         }
         return Ok(written);

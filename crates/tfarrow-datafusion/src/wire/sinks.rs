@@ -16,7 +16,11 @@ use tfarrow_codec::RecordType;
 use crate::{
     options::TfRecordOptions,
     wire::reading::named,
-    write::{sink::TfRecordSink, staging::StagingSink},
+    write::{
+        output_folder::{OutputFolder, PART},
+        sink::TfRecordSink,
+        staging::{StagingSink, Target},
+    },
 };
 
 /// A sink of TFRecord files, besides its [`FileSinkConfig`].
@@ -99,22 +103,40 @@ pub struct StagingSinkWire {
     /// Whether to replace existing files.
     #[prost(bool, tag = "2")]
     pub overwrite: bool,
+    /// The URL of the folder that COPY writes to; absent for a file, and for INSERT.
+    #[prost(string, optional, tag = "3")]
+    pub folder: Option<String>,
+    /// The columns of PARTITIONED BY.
+    #[prost(string, repeated, tag = "4")]
+    pub keys: Vec<String>,
+    /// Whether these columns are also in the files.
+    #[prost(bool, tag = "5")]
+    pub keeps_columns: bool,
 }
 
 impl StagingSinkWire {
     /// The message of a sink, and the operator of the other sink; `None` for other sinks.
     pub fn of(sink: &dyn DataSink) -> Option<(Self, &DataSinkExec)> {
         let sink = sink.downcast_ref::<StagingSink>()?;
-        let (exec, file, overwrite) = sink.parts();
-        Some((Self { file: file.map(ToString::to_string), overwrite }, exec))
+        let (exec, target) = sink.parts();
+        let (file, overwrite) = (target.file.as_ref().map(ToString::to_string), target.overwrite);
+        let (url, folder) = target.folder.clone().unzip();
+        let (keys, keeps_columns) = folder.map(|folder| (folder.keys, folder.keeps_columns)).unwrap_or_default();
+        Some((Self { file, overwrite, folder: url.map(|url| url.to_string()), keys, keeps_columns }, exec))
     }
 
     /// The sink.
     ///
     /// # Errors
-    /// The URL is invalid.
+    /// A URL is invalid.
     pub fn sink(self, exec: DataSinkExec) -> Result<Arc<dyn DataSink>> {
-        let file = self.file.map(ListingTableUrl::parse).transpose()?;
-        Ok(Arc::new(StagingSink::of_parts(exec, file, self.overwrite)))
+        let Self { file, overwrite, folder, keys, keeps_columns } = self;
+        let file = file.map(ListingTableUrl::parse).transpose()?;
+        let named = |url: ListingTableUrl| {
+            let (path, stem) = (url.prefix().clone(), PART.to_owned());
+            (url, OutputFolder { path, keys, keeps_columns, stem })
+        };
+        let folder = folder.map(ListingTableUrl::parse).transpose()?.map(named);
+        Ok(Arc::new(StagingSink::of_parts(exec, Target { file, folder, overwrite })))
     }
 }

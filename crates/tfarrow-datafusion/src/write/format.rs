@@ -28,7 +28,7 @@ use crate::{
     options::TfRecordOptions,
     scan::source::TfRecordSource,
     schema::columns::Columns,
-    write::sink::{PART, TfRecordSink},
+    write::{output_folder::PART, sink::TfRecordSink},
 };
 
 /// Creates a [`TfRecordFormat`] from the options of a statement. DataFusion selects the factory by its file extension.

@@ -4,8 +4,11 @@
 //! TFRecord:       format ─▶ sink ────┬▶ outputs ─▶ files, objects
 //! other formats:  output_schema ─▶ staging ─┘
 //! ```
+//!
+//! `output_folder` names the files in a folder.
 
 pub(crate) mod format;
+pub(crate) mod output_folder;
 pub(crate) mod output_schema;
 mod outputs;
 pub(crate) mod sink;

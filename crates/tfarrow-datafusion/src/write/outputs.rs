@@ -1,17 +1,22 @@
 //! The output files of a statement. Each is written to a temporary file, next to its final path or locally for a store, and
 //! gets its name, or is uploaded, after all files of the statement are complete.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    fs::File,
+    path::{Path as FilePath, PathBuf},
+    sync::Arc,
+};
 
 use datafusion::{
     common::runtime::JoinSet,
     error::{DataFusionError, Result},
     execution::object_store::ObjectStoreUrl,
 };
+use futures::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
 use tfarrow_dataset::{CompleteFile, Error, ErrorKind, OutputFile};
 
-use crate::error::external;
+use crate::{blocking::blocking, error::external, write::output_folder::OutputFolder};
 
 /// The file system or object store that a statement writes to.
 #[derive(Clone, Debug)]
@@ -69,6 +74,56 @@ impl OutputStore {
         names
     }
 
+    /// The files of earlier statements in a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be listed. One that does not exist has no files.
+    async fn earlier(&self, folder: &OutputFolder) -> Result<Vec<Path>, Error> {
+        let mut listed = self.store.list(Some(&folder.path));
+        let mut earlier = Vec::new();
+        loop {
+            match listed.try_next().await {
+                Ok(Some(object)) => earlier.extend(Some(object.location).filter(|path| folder.is_of_statement(path))),
+                Ok(None) | Err(object_store::Error::NotFound { .. }) => break,
+                Err(error) => return Err(Error::io(self.name(&folder.path), error.into())),
+            }
+        }
+        earlier.sort_unstable();
+        Ok(earlier)
+    }
+
+    /// Returns an error if the folder has files of earlier statements, and these may not be replaced, so that it is reported
+    /// before the query runs.
+    pub(crate) async fn refuse_earlier(&self, folder: &OutputFolder) -> Result<(), Error> {
+        if self.overwrite {
+            return Ok(());
+        }
+        match self.earlier(folder).await?.first() {
+            Some(file) => Err(Error::new(self.name(file), ErrorKind::Exists)),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes a file of an earlier statement.
+    async fn remove(&self, path: &Path) -> Result<(), Error> {
+        match self.store.delete(path).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(Error::io(self.name(path), error.into())),
+        }
+    }
+
+    /// Locks a folder of this machine, so that statements of several processes give files in it their names one after the other.
+    /// There is no lock if the file system has none.
+    async fn lock(&self, folder: &OutputFolder) -> Option<File> {
+        let path = self.file(&folder.path).ok().flatten()?;
+        let locked = move || {
+            let file = File::open(path).map_err(DataFusionError::from)?;
+            file.lock().map_err(DataFusionError::from)?;
+            Ok(file)
+        };
+        blocking(locked).await.ok()
+    }
+
     /// Creates the output file for this path. Whether an object exists is checked again by the upload.
     pub(crate) fn create(&self, path: &Path) -> Result<OutputFile, Error> {
         match self.file(path)? {
@@ -76,6 +131,26 @@ impl OutputStore {
             None => OutputFile::create_object(Arc::clone(&self.store), path.clone(), self.url_of(path), self.overwrite),
         }
     }
+}
+
+/// Renames or uploads the files of a statement to their final paths in a folder. The files of earlier statements there are an
+/// error, or are replaced as a whole.
+pub(crate) async fn persist_in(folder: &OutputFolder, store: &OutputStore, files: Vec<CompleteFile>) -> Result<()> {
+    let lock = store.lock(folder).await;
+    store.refuse_earlier(folder).await.map_err(external)?;
+    let mut replaced = store.earlier(folder).await.map_err(external)?;
+    replaced.retain(|path| !files.iter().any(|file| file.target() == FilePath::new(&store.name(path))));
+    let mut files = files;
+    files.sort_unstable_by(|a, b| a.target().cmp(b.target()));
+    // Of statements that write to the folder of a store at the same time, the one that creates the first file goes on.
+    let rest = files.split_off(files.len().min(1));
+    persist(files).await?;
+    persist(rest).await?;
+    for path in &replaced {
+        store.remove(path).await.map_err(external)?;
+    }
+    drop(lock);
+    Ok(())
 }
 
 /// Renames or uploads the files to their final paths. If one fails, the error includes the number of files that did not.

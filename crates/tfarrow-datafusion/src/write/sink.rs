@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use datafusion::{
@@ -28,9 +28,9 @@ use datafusion::{
     },
     error::{DataFusionError, Result},
     execution::{SendableRecordBatchStream, TaskContext},
-    physical_plan::{DisplayAs, DisplayFormatType, stream::RecordBatchStreamAdapter},
+    physical_plan::{DisplayAs, DisplayFormatType},
 };
-use futures::{StreamExt, future};
+use futures::future;
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
 use tfarrow_codec::{Encoder, EncoderBuilder, frame};
@@ -41,11 +41,11 @@ use crate::{
     blocking::blocking,
     error::external,
     options::TfRecordOptions,
-    write::outputs::{OutputStore, persist},
+    write::{
+        output_folder::{OutputFolder, PART},
+        outputs::{OutputStore, persist, persist_in},
+    },
 };
-
-/// The stem of the names of shards in a folder, if the statement names no file.
-pub(crate) const PART: &str = "part";
 
 /// Writes TFRecord files.
 #[derive(Debug)]
@@ -118,9 +118,26 @@ impl TfRecordSink {
         builder.build(Arc::clone(&self.schema)).map_err(external)
     }
 
-    /// The paths of the files for the rows that the demuxer sends to `path`: itself, or those of its shards.
-    fn names(&self, path: &Path) -> Vec<Path> {
-        let Some(shards) = self.options.shards.map(usize::from) else { return vec![path.clone()] };
+    /// The folder that the files are in; `None` if the statement names a file.
+    fn folder(&self) -> Option<OutputFolder> {
+        OutputFolder::of(&self.config, &self.stem)
+    }
+
+    /// The folder whose files of earlier statements are replaced, or are an error. INSERT adds files.
+    fn replaced_folder(&self) -> Option<OutputFolder> {
+        self.folder().filter(|_| self.stem == PART)
+    }
+
+    /// The paths of the files for the rows that the demuxer sends to `path`: one, or those of its shards.
+    ///
+    /// # Errors
+    /// The name of a folder is no valid path.
+    fn names(&self, path: &Path) -> Result<Vec<Path>> {
+        let path = match self.folder() {
+            Some(folder) if !self.is_single => folder.file(path)?,
+            _ => path.clone(),
+        };
+        let Some(shards) = self.options.shards.map(usize::from) else { return Ok(vec![path]) };
         // The parts of a path are percent-encoded. A file name is decoded before it becomes part of another name.
         let parts: Vec<_> = path.parts().collect();
         let name = parts.last().map(|part| percent_decode_str(part.as_ref()).decode_utf8_lossy().into_owned());
@@ -132,7 +149,7 @@ impl TfRecordSink {
         let folder: Path =
             if is_folder { path.clone() } else { parts.iter().take(parts.len().saturating_sub(1)).cloned().collect() };
         let name = |index| file_names::tf_shard_name(&stem, index, shards, &self.config.file_extension);
-        (0..shards).map(|index| folder.clone().join(name(index))).collect()
+        Ok((0..shards).map(|index| folder.clone().join(name(index))).collect())
     }
 
     /// Returns an error if one of these files exists and may not be replaced, or if the folder contains shards of the same
@@ -192,28 +209,20 @@ impl DataSink for TfRecordSink {
     }
 
     async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
-        let folders: Vec<_> = self.config.table_partition_cols.iter().map(|(name, _)| name.clone()).collect();
-        if let (Some(path), true) = (self.config.table_paths.first(), self.is_single) {
+        if let Some(path) = self.config.table_paths.first() {
             // Report existing files before a query that may run for hours.
-            let store = context.runtime_env().object_store(path)?;
-            self.check_free(&self.names(path.prefix()), &self.output_store(&store)).await?;
+            let store = self.output_store(&context.runtime_env().object_store(path)?);
+            if self.is_single {
+                self.check_free(&self.names(path.prefix())?, &store).await?;
+            } else if let Some(folder) = self.replaced_folder() {
+                store.refuse_earlier(&folder).await.map_err(external)?;
+            }
         }
-        let schema = data.schema();
-        let checked = data.map(move |batch| batch.and_then(|batch| without_nulls(batch, &folders)));
-        FileSink::write_all(self, Box::pin(RecordBatchStreamAdapter::new(schema, checked)), context).await
-    }
-}
-
-/// Returns the batch, or an error if a row is null in a partition column. DataFusion would write such rows to the folder of
-/// another value.
-fn without_nulls(batch: RecordBatch, folders: &[String]) -> Result<RecordBatch> {
-    let is_null = |name: &&String| batch.column_by_name(name).is_some_and(|column| column.null_count() > 0);
-    match folders.iter().find(is_null) {
-        None => Ok(batch),
-        Some(name) => exec_err!(
-            "PARTITIONED BY {name}: it is NULL in a row, and folders have no name for NULL; exclude such rows with WHERE, or \
-             replace NULL with coalesce({name}, ..)"
-        ),
+        let data = match self.folder() {
+            Some(folder) => folder.with_folder_values(data),
+            None => data,
+        };
+        FileSink::write_all(self, data, context).await
     }
 }
 
@@ -232,7 +241,7 @@ impl FileSink for TfRecordSink {
     ) -> Result<u64> {
         let (mut tasks, store) = (JoinSet::new(), self.output_store(&store));
         while let Some((path, batches)) = files.recv().await {
-            let names = self.names(&path);
+            let names = self.names(&path)?;
             if !self.is_single {
                 self.check_free(&names, &store).await?;
             }
@@ -247,7 +256,10 @@ impl FileSink for TfRecordSink {
         }
         // If the rows ended with an error, no file gets its name.
         demux_task.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
-        persist(complete).await?;
+        match self.replaced_folder() {
+            Some(folder) if !self.is_single => persist_in(&folder, &store, complete).await?,
+            _ => persist(complete).await?,
+        }
         Ok(rows)
     }
 }

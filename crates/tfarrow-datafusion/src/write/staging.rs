@@ -49,8 +49,9 @@ use crate::{
     task_context::copy_of,
     write::{
         format::TfRecordFormatFactory,
+        output_folder::{OutputFolder, PART},
         output_schema::{check_names, without_views},
-        outputs::{OutputStore, persist},
+        outputs::{OutputStore, persist, persist_in},
         sink::TfRecordSink,
     },
 };
@@ -61,9 +62,10 @@ pub(crate) async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Resu
     if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_) | LogicalPlan::Dml(_))))? {
         return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;
     }
-    let mut target = Target { file: None, overwrite: TfRecordOptions::of(state.config()).overwrite };
+    let overwrite = TfRecordOptions::of(state.config()).overwrite;
+    let mut target = Target { file: None, folder: None, overwrite };
     let plan = plan.clone().transform_down(|node| match node {
-        LogicalPlan::Copy(copy) => target.take(copy).map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
+        LogicalPlan::Copy(copy) => target.take(copy, state).map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
         node => Ok(Transformed::no(node)),
     })?;
     let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan.data, state).await?;
@@ -83,15 +85,17 @@ fn is_staged(sink: &dyn DataSink) -> bool {
 
 /// The output of a statement.
 #[derive(Clone, Debug)]
-struct Target {
+pub(crate) struct Target {
     /// The file that the statement names; `None` if it names a folder.
-    file: Option<ListingTableUrl>,
-    overwrite: bool,
+    pub(crate) file: Option<ListingTableUrl>,
+    /// The URL of the folder that COPY writes to; `None` for INSERT, which adds files.
+    pub(crate) folder: Option<(ListingTableUrl, OutputFolder)>,
+    pub(crate) overwrite: bool,
 }
 
 impl Target {
     /// Removes options from a statement that DataFusion's formats do not have, and checks and converts its columns.
-    fn take(&mut self, copy: CopyTo) -> Result<CopyTo> {
+    fn take(&mut self, copy: CopyTo, state: &dyn Session) -> Result<CopyTo> {
         let format = file_type_to_format(&copy.file_type)?;
         if copy.partition_by.len() == copy.input.schema().fields().len() {
             return plan_err!("PARTITIONED BY has every column; leave at least one column for the files");
@@ -115,9 +119,21 @@ impl Target {
         }
         self.overwrite = options.overwrite;
         let url = ListingTableUrl::parse(&copy.output_url)?;
-        if copy.partition_by.is_empty() && FileOutputMode::Automatic.single_file_output(&url) {
+        let is_file = match copy.options.get("single_file_output").map(|value| value.trim()) {
+            Some("true") => true,
+            Some("false") => false,
+            _ => FileOutputMode::Automatic.single_file_output(&url),
+        };
+        if copy.partition_by.is_empty() && is_file {
             self.file = Some(url);
+            return Ok(copy);
         }
+        let keeps_columns = match copy.options.get("execution.keep_partition_by_columns").map(|value| value.trim()) {
+            Some(value) => value == "true",
+            None => state.config_options().execution.keep_partition_by_columns,
+        };
+        let (path, keys, stem) = (url.prefix().clone(), copy.partition_by.clone(), PART.to_owned());
+        self.folder = Some((url, OutputFolder { path, keys, keeps_columns, stem }));
         Ok(copy)
     }
 
@@ -171,13 +187,13 @@ pub(crate) struct StagingSink {
 
 impl StagingSink {
     /// Makes the sink of another process, from its parts.
-    pub(crate) fn of_parts(exec: DataSinkExec, file: Option<ListingTableUrl>, overwrite: bool) -> Self {
-        Self { exec, target: Target { file, overwrite } }
+    pub(crate) fn of_parts(exec: DataSinkExec, target: Target) -> Self {
+        Self { exec, target }
     }
 
-    /// The operator of the other sink, the file that the statement names, and whether files may be replaced.
-    pub(crate) fn parts(&self) -> (&DataSinkExec, Option<&ListingTableUrl>, bool) {
-        (&self.exec, self.target.file.as_ref(), self.target.overwrite)
+    /// The operator of the other sink, and the output of the statement.
+    pub(crate) fn parts(&self) -> (&DataSinkExec, &Target) {
+        (&self.exec, &self.target)
     }
 }
 
@@ -205,8 +221,17 @@ impl DataSink for StagingSink {
             let store = OutputStore::new(file.object_store(), store, self.target.overwrite);
             store.refuse_existing(file.prefix()).await.map_err(external)?;
         }
+        let (folder, data) = match &self.target.folder {
+            Some((url, folder)) => {
+                let store = stores.get_store(url.object_store().as_ref())?;
+                let store = OutputStore::new(url.object_store(), store, self.target.overwrite);
+                store.refuse_earlier(folder).await.map_err(external)?;
+                (Some((folder, store)), folder.with_folder_values(data))
+            }
+            None => (None, data),
+        };
         let staged = Staged::default();
-        let registry = StagingStores { stores, staged: staged.clone(), overwrite: self.target.overwrite };
+        let registry = StagingStores { stores, staged: staged.clone(), target: self.target.clone() };
         let runtime = RuntimeEnv { object_store_registry: Arc::new(registry), ..runtime.as_ref().clone() };
         let context = copy_of(context).with_runtime(Arc::new(runtime));
         let written = self.exec.sink().write_all(data, &Arc::new(context)).await;
@@ -214,7 +239,10 @@ impl DataSink for StagingSink {
         match staged.end() {
             Ok(complete) => {
                 let rows = written?;
-                persist(complete).await?;
+                match folder {
+                    Some((folder, store)) => persist_in(folder, &store, complete).await?,
+                    None => persist(complete).await?,
+                }
                 Ok(rows)
             }
             Err(error) => Err(external(error)),
@@ -257,7 +285,7 @@ impl Staged {
 struct StagingStores {
     stores: Arc<dyn ObjectStoreRegistry>,
     staged: Staged,
-    overwrite: bool,
+    target: Target,
 }
 
 impl ObjectStoreRegistry for StagingStores {
@@ -272,8 +300,9 @@ impl ObjectStoreRegistry for StagingStores {
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         let store = self.stores.get_store(url)?;
         let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath])?;
-        let output = OutputStore::new(base, Arc::clone(&store), self.overwrite);
-        Ok(Arc::new(StagingStore { store, output, staged: self.staged.clone() }))
+        let output = OutputStore::new(base, Arc::clone(&store), self.target.overwrite);
+        let folder = self.target.folder.as_ref().map(|(_, folder)| folder.clone());
+        Ok(Arc::new(StagingStore { store, output, folder, staged: self.staged.clone() }))
     }
 }
 
@@ -282,12 +311,19 @@ impl ObjectStoreRegistry for StagingStores {
 struct StagingStore {
     store: Arc<dyn ObjectStore>,
     output: OutputStore,
+    /// The folder that names the files; `None` if they have their names.
+    folder: Option<OutputFolder>,
     staged: Staged,
 }
 
 impl StagingStore {
     fn create(&self, path: &Path) -> object_store::Result<StagedUpload> {
-        match self.output.create(path) {
+        let named = self.folder.as_ref().map(|folder| folder.file(path)).transpose();
+        let path = match named {
+            Ok(named) => named.unwrap_or_else(|| path.clone()),
+            Err(error) => return Err(object_store::Error::Generic { store: "output", source: error.into() }),
+        };
+        match self.output.create(&path) {
             Ok(file) => Ok(StagedUpload { file: Some(file), staged: self.staged.clone() }),
             Err(error) => Err(self.staged.failed(error)),
         }

@@ -205,12 +205,15 @@ async fn folders_have_the_names_of_their_values() {
     let copy = format!("COPY (SELECT 1 AS x) TO '{}' OPTIONS (shards 2)", folder.name("a b.tfrecord"));
     run(&context, &copy).await;
     assert!(folder.path().join("a b-00000-of-00002.tfrecord").is_file());
-    // A folder cannot have the name of NULL.
+    // NULL has a folder of its own, unless the column is also in the files.
     let place = folder.name("null");
     let copy = format!("COPY (VALUES (1, 7), (2, NULL)) TO '{place}/' STORED AS TFRECORD PARTITIONED BY (column2)");
-    let message = error(&context, &copy).await;
+    let message = error(&context, &format!("{copy} OPTIONS ('execution.keep_partition_by_columns' true)")).await;
     assert!(message.contains("PARTITIONED BY column2: it is NULL in a row"), "{message}");
-    assert_eq!(files(&folder, "null"), Vec::<String>::new());
+    run(&context, &copy).await;
+    let parts = ["column2=7/part-00000.tfrecord", "column2=__HIVE_DEFAULT_PARTITION__/part-00000.tfrecord"];
+    assert_eq!(files(&folder, "null"), parts);
+    check(rows(&context, &format!("SELECT column1 FROM '{place}' WHERE column2 IS NULL")).await, ["2"]);
 }
 
 #[tokio::test]

@@ -167,6 +167,11 @@ impl CompleteFile {
         Ok(Self { target, object: None, temp, overwrite, size, note: None })
     }
 
+    /// The path that the file gets, or the URL of the object.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
     /// The path of the temporary file; `None` if the output is an object.
     pub fn part(&self) -> Option<&Path> {
         self.object.is_none().then_some(&*self.temp)
