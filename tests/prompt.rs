@@ -21,6 +21,8 @@ struct Terminal {
     master: fs::File,
     /// The output that was not searched so far.
     shown: String,
+    /// Bytes of all output.
+    total: usize,
     /// All output, as a terminal displays it.
     screen: vt100::Parser,
     _alive: Sender<()>,
@@ -56,7 +58,7 @@ impl Terminal {
             }
         });
         let screen = vt100::Parser::new(rows, columns, 0);
-        Self { child, master: master.into(), shown: String::new(), screen, _alive: alive }
+        Self { child, master: master.into(), shown: String::new(), total: 0, screen, _alive: alive }
     }
 
     /// Reads more output. `false` after the program has closed the terminal.
@@ -65,6 +67,7 @@ impl Terminal {
         // Reading from a terminal is an error after the program has closed it.
         let Ok(count @ 1..) = self.master.read(&mut some) else { return false };
         self.shown.push_str(&String::from_utf8_lossy(&some[..count]));
+        self.total += count;
         self.screen.process(&some[..count]);
         true
     }
@@ -132,6 +135,52 @@ fn sessions_have_golden_screens() {
         }
         assert_eq!(format!("{shown}\n"), fs::read_to_string(&file).unwrap(), "{}", file.display());
     }
+}
+
+/// A terminal without bracketed paste sends the lines of a paste as typed text.
+#[test]
+fn lines_that_arrive_together_all_run() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(state.path());
+    terminal.shows("tfarrow> ");
+    terminal.types("SELECT 6 * 7 AS a;\rSELECT 5 *\r 7 AS b;\rSELECT 4 * 7 AS c;\r");
+    for shown in ["|    42 |", "|    35 |", "|    28 |"] {
+        terminal.shows(shown);
+    }
+    terminal.types("\\q\r");
+    terminal.ends();
+}
+
+#[test]
+fn a_long_line_is_not_drawn_again_for_each_character() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(state.path());
+    terminal.shows("tfarrow> ");
+    let list = "1, ".repeat(1_000);
+    terminal.types(&format!("SELECT 42 IN ({list}42) AS found;\r"));
+    terminal.shows("| true    |");
+    // Drawing the line for each of 3,000 characters takes 20 MB, and for each row of the terminal much less.
+    let shown = terminal.total;
+    assert!(shown < 2_000_000, "{shown} bytes");
+    terminal.types("\\q\r");
+    terminal.ends();
+}
+
+#[test]
+fn a_byte_that_is_not_utf_8_does_not_end_the_session() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(state.path());
+    terminal.shows("tfarrow> ");
+    terminal.types("CREATE TABLE t AS SELECT 42 AS answer;\r");
+    terminal.shows("done, ");
+    terminal.shows("tfarrow> ");
+    terminal.master.write_all(b"SELECT '\xff';\r").unwrap();
+    terminal.shows("a byte that is not UTF-8");
+    terminal.shows("tfarrow> ");
+    terminal.types("SELECT answer FROM t;\r");
+    terminal.shows("|     42 |");
+    terminal.types("\\q\r");
+    terminal.ends();
 }
 
 /// Ctrl-C cancels a query that computes without an output, and frees its threads for the next query.

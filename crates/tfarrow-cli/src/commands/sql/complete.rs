@@ -26,6 +26,8 @@ use super::{file_columns::FileColumns, highlight::highlighted, prompt_command::P
 use crate::text;
 
 const PROMPT: Style = AnsiColor::Blue.on_default();
+/// Bytes of a line above which a typed character does not draw the line again: the output would grow with the square of the line.
+const LONG_LINE: usize = 500;
 
 /// The keywords of the parser that consist of letters. The others are names of functions, or options of other dialects.
 fn keywords() -> impl Iterator<Item = &'static str> {
@@ -168,8 +170,8 @@ impl Highlighter for SqlHelper {
         Cow::Owned(format!("{PROMPT}{prompt}{PROMPT:#}"))
     }
 
-    fn highlight_char(&self, _line: &str, _position: usize, kind: CmdKind) -> bool {
-        kind != CmdKind::MoveCursor
+    fn highlight_char(&self, line: &str, _position: usize, kind: CmdKind) -> bool {
+        kind != CmdKind::MoveCursor && line.len() <= LONG_LINE
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading of statements and commands from a terminal, with a history.
 
-use std::{mem, path::PathBuf};
+use std::{io, mem, path::PathBuf};
 
 use anstream::ColorChoice;
 use anyhow::Result;
@@ -75,6 +75,10 @@ impl LineEditor {
                     continue;
                 }
                 Err(ReadlineError::Eof) => return Ok(None),
+                Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                    stderr::note("the line is dropped, because it has a byte that is not UTF-8");
+                    continue;
+                }
                 Err(error) => return Err(error.into()),
             };
             if PromptCommand::of(line.trim()) == PromptCommand::Edit {
