@@ -1,5 +1,6 @@
-//! Scalar functions for images, tensors and bytes, which DataFusion does not have.
+//! Scalar functions for images, tensors and bytes, which DataFusion does not have, and limits for those of DataFusion.
 
+pub(crate) mod bounded;
 pub(crate) mod event_value;
 mod image_info;
 mod octet_length;

@@ -3,8 +3,10 @@
 pub(crate) mod column_hints;
 mod described_types;
 mod drop_check;
+mod expr_limits;
 mod insert_columns;
 mod object_stores;
+mod plan_size;
 pub(crate) mod plan_statement;
 mod query_planner;
 
@@ -28,7 +30,7 @@ use crate::{
         url_table::UrlTables,
     },
     engine::Engine,
-    functions,
+    functions::{self, bounded::bounded},
     notice::OnNotice,
     optimizer::{
         cancellation::Cancellation,
@@ -130,6 +132,8 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     let state = engine.map_or(state.clone(), |engine| engine.prepare(state));
     let context = SessionContext::new_with_state(state.build());
     enable(&context, registry)?;
+    let functions = bounded(context.state().scalar_functions(), memory_limit).collect::<Vec<_>>();
+    functions.into_iter().for_each(|function| context.register_udf(function));
     files.bind(&context);
     Ok(context)
 }

@@ -4,9 +4,15 @@ use datafusion::{error::Result, execution::SessionState, logical_expr::LogicalPl
 
 use crate::{
     catalog::table_definition::{show_create, shown_source},
-    session::{described_types::without_metadata, drop_check::check_drop, insert_columns::InsertColumns},
+    session::{
+        described_types::without_metadata, drop_check::check_drop, expr_limits::check_exprs,
+        insert_columns::InsertColumns, plan_size::check_plan_size,
+    },
     statements::headings::with_headings,
 };
+
+/// `plan_size`: the maximum number of operators, columns and expressions of a plan. The optimizer needs up to some kilobytes for each.
+const MAX_PLAN_SIZE: usize = 500_000;
 
 /// Plans a statement of [`statements`](crate::statements). Computed columns get names without the paths of files,
 /// `SHOW CREATE TABLE` accepts files, and DROP rejects them.
@@ -26,12 +32,14 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// A name is unknown, a type does not fit, or a file cannot be read.
+/// A name is unknown, a type does not fit, a file cannot be read, or the plan has more than 500,000 operators, columns and expressions.
 pub async fn plan_statement(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
     let plan = match shown_source(&statement) {
         Some(source) => show_create(source, state).await?,
         None => planned(statement, state).await?,
     };
+    check_plan_size(&plan, MAX_PLAN_SIZE)?;
+    check_exprs(&plan, state.config().batch_size())?;
     check_drop(&plan, state).await?;
     with_headings(without_metadata(plan), state)
 }

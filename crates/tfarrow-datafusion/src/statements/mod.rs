@@ -1,7 +1,7 @@
 //! Parsing of SQL text into statements, one at a time, with checks before planning.
 //!
 //! ```text
-//! text ─▶ tokens ─▶ statement ─▶ NestingDepth ─▶ Dialect ─▶ ClauseChecker ─▶ HomeDir ─▶ DataFusion's planner
+//! text ─▶ tokens ─▶ statement ─▶ NestingDepth ─▶ RelationCount ─▶ Dialect ─▶ ClauseChecker ─▶ HomeDir ─▶ DataFusion's planner
 //! ```
 
 pub(crate) mod clauses;
@@ -10,6 +10,7 @@ pub(crate) mod headings;
 pub(crate) mod home_dir;
 mod lateral_keyword;
 mod nesting_depth;
+mod relations;
 pub(crate) mod summarize;
 
 use std::{convert::Infallible, ops::ControlFlow, vec};
@@ -38,6 +39,7 @@ use crate::{
         home_dir::expand_relation,
         lateral_keyword::LateralKeyword,
         nesting_depth::NestingDepth,
+        relations::RelationCount,
     },
 };
 
@@ -58,11 +60,14 @@ pub struct QueryLimits {
     /// `query_depth`: nesting levels of one statement. Nested expressions and queries, operators of a chain, set
     /// operations, joins and common table expressions each add a level. 1,000 by default.
     pub depth: usize,
+    /// `query_relations`: tables and common table expressions of one statement, each as often as it is planned. 10,000 by
+    /// default.
+    pub relations: usize,
 }
 
 impl Default for QueryLimits {
     fn default() -> Self {
-        Self { bytes: 512 << 10, tokens: 100_000, depth: 1_000 }
+        Self { bytes: 512 << 10, tokens: 100_000, depth: 1_000, relations: 10_000 }
     }
 }
 
@@ -152,6 +157,9 @@ impl Statements {
                 return Ok(None);
             };
             self.check_depth(&mut statement)?;
+            if let ControlFlow::Break(error) = visit(&mut statement, &mut RelationCount::new(self.limits.relations)) {
+                return Err(error);
+            }
             let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut Dialect);
             self.check_clauses(&mut statement)?;
             expand_home(&mut statement);

@@ -10,6 +10,7 @@ mod errors;
 mod filters;
 mod formats;
 mod headings;
+mod limits;
 mod memory;
 mod options;
 mod order;
