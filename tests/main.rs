@@ -17,6 +17,7 @@ mod escapes;
 mod events;
 mod exact;
 mod example_lists;
+mod floats;
 mod folders;
 mod head;
 mod messages;

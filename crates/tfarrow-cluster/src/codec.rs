@@ -38,8 +38,8 @@ use datafusion_proto::{
 };
 use prost::Message;
 use tfarrow_datafusion::wire::{
-    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, check_shared, event_function,
-    has_message,
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, check_shared, has_message,
+    plan_function,
 };
 use tfarrow_dataset::guard;
 
@@ -337,7 +337,7 @@ impl PhysicalExtensionCodec for PlanCodec {
 
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
         // The functions that queries cannot call are in no session.
-        event_function(name).map_or_else(|| self.inner.try_decode_udf(name, bytes), |function| Ok(Arc::new(function)))
+        plan_function(name).map_or_else(|| self.inner.try_decode_udf(name, bytes), Ok)
     }
 
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {

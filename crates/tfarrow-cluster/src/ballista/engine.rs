@@ -131,7 +131,8 @@ impl Engine for ClusterEngine {
             .with_target_partitions(cores.saturating_mul(PARTITIONS_PER_CORE))
             .set_usize("ballista.scheduler.max_partitions_per_task", 1)
             .set_usize("ballista.client.grpc_max_message_size", MOST_MESSAGE_BYTES);
-        let rules = with_ballista_optimizer_rules(&Optimizer::new().rules);
+        let optimizer = session.optimizer().take().unwrap_or_default();
+        let rules = with_ballista_optimizer_rules(&optimizer.rules);
         session.with_config(config).with_optimizer_rules(rules)
     }
 

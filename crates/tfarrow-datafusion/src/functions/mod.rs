@@ -3,6 +3,8 @@
 pub(crate) mod bounded;
 pub(crate) mod event_value;
 mod image_info;
+mod min_max;
+pub(crate) mod normalize;
 mod octet_length;
 mod tensor;
 mod tensor_proto;
@@ -14,7 +16,7 @@ use datafusion::{
     arrow::{compute::cast, datatypes::DataType},
     common::{ScalarValue, utils::take_function_args},
     error::Result,
-    logical_expr::{ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
+    logical_expr::{AggregateUDF, ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
 };
 
 /// All functions. `octet_length` replaces the function of DataFusion.
@@ -29,11 +31,20 @@ pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
     .into_iter()
 }
 
-/// Returns the function with this name that plans of events call, and queries cannot.
-pub fn event_function(name: &str) -> Option<ScalarUDF> {
+/// All aggregate functions. They replace those of DataFusion.
+pub(crate) fn aggregates() -> [AggregateUDF; 2] {
+    [min_max::min(), min_max::max()]
+}
+
+/// Returns the function with this name that plans call, and queries cannot.
+pub fn plan_function(name: &str) -> Option<Arc<ScalarUDF>> {
+    let of_floats = normalize::normalize_nan_and_zero();
+    if name == of_floats.name() {
+        return Some(of_floats);
+    }
     let fields = event_value::EVENT_VALUE_COLUMNS.map(event_value::event_value_field);
     let mut functions = fields.into_iter().chain([event_value::event_value(), event_value::event_time()]);
-    functions.find(|function| function.name() == name)
+    functions.find(|function| function.name() == name).map(Arc::new)
 }
 
 /// The types of byte strings.

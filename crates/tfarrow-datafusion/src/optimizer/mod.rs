@@ -1,10 +1,12 @@
-//! Changes to plans: the first two to logical plans, and all others to physical plans.
+//! Changes to plans: the first three to logical plans, and all others to physical plans.
 //!
 //! | module | change | when |
 //! |---|---|---|
 //! | `lateral_unnest` | plans joins with `UNNEST` of a list of the other side | analyzer rule |
-//! | `volatile_keys` | evaluates keys such as `random()` once, below sorts and windows | last analyzer rule |
-//! | `input_file_name` | evaluates `input_file_name()` in the scan | first optimizer rule |
+//! | `volatile_keys` | evaluates keys such as `random()` once, below sorts and windows | analyzer rule |
+//! | `normalize_floats` | compares NaN as one value, and -0.0 as 0.0 | last analyzer rule, and after subqueries have become joins |
+//! | `float_statistics` | removes the bounds of float columns from the statistics of files | first optimizer rule |
+//! | `input_file_name` | evaluates `input_file_name()` in the scan | optimizer rule |
 //! | `preserve_order` | scans files as one ordered partition | optimizer rule |
 //! | `long_rows` | runs plans over long rows with smaller batches | last optimizer rule |
 //! | `exchanges` | merges the inputs of exchanges under a memory limit | after the optimizer |
@@ -12,9 +14,11 @@
 
 pub(crate) mod cancellation;
 pub(crate) mod exchanges;
+pub(crate) mod float_statistics;
 pub(crate) mod input_file_name;
 pub(crate) mod lateral_unnest;
 pub(crate) mod long_rows;
+pub(crate) mod normalize_floats;
 pub(crate) mod pass_through;
 pub(crate) mod preserve_order;
 pub(crate) mod volatile_keys;

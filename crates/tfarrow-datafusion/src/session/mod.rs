@@ -17,6 +17,7 @@ use datafusion::{
     common::plan_err,
     error::Result,
     execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
+    optimizer::Optimizer,
     physical_optimizer::optimizer::PhysicalOptimizer,
     prelude::{DataFrame, SessionConfig, SessionContext},
 };
@@ -34,9 +35,11 @@ use crate::{
     notice::OnNotice,
     optimizer::{
         cancellation::Cancellation,
+        float_statistics::FloatStatistics,
         input_file_name::InputFileName,
         lateral_unnest::LateralUnnest,
         long_rows::{LongRows, merge_stream_bytes},
+        normalize_floats::{NormalizeFloats, with_normalized_floats},
         preserve_order::PreserveOrder,
         volatile_keys::VolatileKeys,
     },
@@ -117,7 +120,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     let named: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let catalogs = DynamicFileCatalog::new(named, Arc::clone(&files) as _);
     let mut rules = PhysicalOptimizer::new().rules;
-    rules.insert(0, Arc::new(InputFileName));
+    rules.splice(..0, [Arc::new(FloatStatistics) as _, Arc::new(InputFileName) as _]);
     let state = SessionStateBuilder::new()
         .with_config(config.with_extension(Arc::clone(&registry)))
         .with_runtime_env(runtime)
@@ -125,6 +128,8 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_default_features()
         .with_analyzer_rule(Arc::new(LateralUnnest))
         .with_analyzer_rule(Arc::new(VolatileKeys))
+        .with_analyzer_rule(Arc::new(NormalizeFloats))
+        .with_optimizer_rules(with_normalized_floats(Optimizer::new().rules))
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(LongRows))
@@ -148,6 +153,7 @@ fn limited(runtime: RuntimeEnvBuilder, bytes: usize, config: &SessionConfig) -> 
 /// Registers the formats of statements, the functions, and `read_tfrecord`.
 fn enable(context: &SessionContext, registry: Arc<TableRegistry>) -> Result<()> {
     functions::all().for_each(|function| context.register_udf(function));
+    functions::aggregates().into_iter().for_each(|function| context.register_udaf(function));
     let state = context.state_ref();
     let mut state = state.write();
     datafusion_functions_json::register_all(&mut *state)?;

@@ -31,7 +31,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::optimizer::{long_rows::CompactBatches, pass_through::PassThroughExec};
 pub use crate::{
-    functions::event_function,
+    functions::plan_function,
     wire::{
         columns::ColumnsWire,
         local_files::{check_shared, has_message, local_files},
