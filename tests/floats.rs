@@ -650,3 +650,45 @@ async fn names_of_columns_and_filters_of_other_types_stay() {
     let found = plan(&context, &format!("SELECT x, count(*) FROM {table} GROUP BY x HAVING x > 1 ORDER BY x")).await;
     assert!(!found.contains("normalize_nan_and_zero(normalize"), "{found}");
 }
+
+#[tokio::test]
+async fn bounds_of_chunks_with_nan_are_not_written() {
+    let files = Files::of(&table_of([1.0, 2.0, 3.0, 1.0, f32::NAN, 1.0, -0.0, 5.0, 6.0]));
+    let options =
+        parquet::file::reader::SerializedFileReader::new(File::open(files.path("t.parquet")).unwrap()).unwrap();
+    let metadata = parquet::file::reader::FileReader::metadata(&options);
+    let bounds: Vec<_> = metadata
+        .row_groups()
+        .iter()
+        .map(|group| {
+            let column = group.columns().iter().find(|column| column.column_path().string() == "x").unwrap();
+            let statistics = column.statistics().unwrap();
+            (
+                statistics.min_bytes_opt().is_some(),
+                statistics.max_bytes_opt().is_some(),
+                statistics.null_count_opt(),
+                column.column_index_offset().is_some(),
+            )
+        })
+        .collect();
+    assert_eq!(bounds, [(true, true, Some(0), true), (false, false, Some(0), false), (true, true, Some(0), true)]);
+}
+
+#[tokio::test]
+async fn bloom_filters_have_both_zeros_and_the_nan_that_readers_look_up() {
+    let files = Files::of(&table_of([1.0, -0.0, 2.0, 1.0, special(1), 1.0, 0.0, 5.0, 6.0]));
+    let properties = parquet::file::properties::ReaderProperties::builder().set_read_bloom_filter(true).build();
+    let options =
+        parquet::file::serialized_reader::ReadOptionsBuilder::new().with_reader_properties(properties).build();
+    let file = File::open(files.path("t.parquet")).unwrap();
+    let reader = parquet::file::reader::SerializedFileReader::new_with_options(file, options).unwrap();
+    let mut found = Vec::new();
+    for group in 0..3 {
+        let group = parquet::file::reader::FileReader::get_row_group(&reader, group).unwrap();
+        let mut columns = group.metadata().columns().iter();
+        let x = columns.position(|column| column.column_path().string() == "x").unwrap();
+        let filter = group.get_column_bloom_filter(x).unwrap().clone();
+        found.push([0.0_f32, -0.0, f32::NAN].map(|value| filter.check(&value)));
+    }
+    assert_eq!(found, [[true, true, false], [false, false, true], [true, true, false]]);
+}

@@ -1,6 +1,7 @@
 //! Parquet files: pieces are encoded row groups.
 
 mod encoding;
+mod float_chunks;
 
 use std::{
     collections::HashMap,
@@ -272,12 +273,14 @@ struct RowGroup<'f> {
     first_rows: Vec<RecordBatch>,
     /// The writer of each leaf column; empty until the encodings are chosen.
     columns: Vec<ArrowColumnWriter>,
+    /// Whether the column of each leaf has NaN.
+    has_nan: Vec<bool>,
     rows: usize,
 }
 
 impl<'f> RowGroup<'f> {
     fn new(format: &'f ParquetFileFormat) -> Self {
-        Self { format, first_rows: Vec::new(), columns: Vec::new(), rows: 0 }
+        Self { format, first_rows: Vec::new(), columns: Vec::new(), has_nan: Vec::new(), rows: 0 }
     }
 
     fn write(&mut self, path: &Path, batch: RecordBatch) -> Result<()> {
@@ -297,14 +300,17 @@ impl<'f> RowGroup<'f> {
     fn begin(&mut self) -> Result<(), ParquetError> {
         let first_rows = mem::take(&mut self.first_rows);
         self.columns = self.format.column_writers(&first_rows)?;
+        self.has_nan = vec![false; self.columns.len()];
         first_rows.iter().try_for_each(|batch| self.encode(batch))
     }
 
     fn encode(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
-        let mut columns = self.columns.iter_mut();
+        let mut columns = self.columns.iter_mut().zip(&mut self.has_nan);
         for (field, array) in self.format.schema.fields().iter().zip(batch.columns()) {
-            for (leaf, column) in compute_leaves(field, array)?.iter().zip(columns.by_ref()) {
+            let array_has_nan = float_chunks::has_nan(array);
+            for (leaf, (column, has_nan)) in compute_leaves(field, array)?.iter().zip(columns.by_ref()) {
                 column.write(leaf)?;
+                *has_nan |= array_has_nan;
             }
         }
         Ok(())
@@ -318,8 +324,17 @@ impl<'f> RowGroup<'f> {
 
     fn close(mut self, path: &Path) -> Result<Vec<ArrowColumnChunk>> {
         let begun = if self.columns.is_empty() { self.begin() } else { Ok(()) };
-        let close = |()| self.columns.into_iter().map(ArrowColumnWriter::close).collect();
-        begun.and_then(close).map_err(|e| Error::parquet(path, e))
+        begun.and_then(|()| self.chunks()).map_err(|e| Error::parquet(path, e))
+    }
+
+    fn chunks(self) -> Result<Vec<ArrowColumnChunk>, ParquetError> {
+        let mut chunks = Vec::with_capacity(self.columns.len());
+        for (column, has_nan) in self.columns.into_iter().zip(self.has_nan) {
+            let mut chunk = column.close()?;
+            float_chunks::correct(chunk.close_mut(), has_nan)?;
+            chunks.push(chunk);
+        }
+        Ok(chunks)
     }
 }
 
