@@ -21,6 +21,8 @@ use tempfile::TempDir;
 use tfarrow_convert::{ConvertOptions, Progress, convert};
 use tfarrow_datafusion::{SessionOptions, session_context};
 
+use crate::support::tfarrow;
+
 /// Floats of both zeros, of four NaNs, and of the limits of numbers.
 fn special(number: usize) -> f32 {
     let bits = [
@@ -691,4 +693,15 @@ async fn bloom_filters_have_both_zeros_and_the_nan_that_readers_look_up() {
         found.push([0.0_f32, -0.0, f32::NAN].map(|value| filter.check(&value)));
     }
     assert_eq!(found, [[true, true, false], [false, false, true], [true, true, false]]);
+}
+
+#[test]
+fn records_whose_keys_are_equal_floats_are_partners() {
+    let [one, other] = [[-0.0, special(1), 2.0], [0.0, special(0), 2.0]].map(|values| Files::of(&table_of(values)));
+    let [one, other] = [one, other].map(|files| (files.path("t.tfrecord").display().to_string(), files));
+    let run = tfarrow(&["diff", &one.0, &other.0, "--on", "x", "--tolerance", "0"]);
+    assert!(run.stdout.ends_with("\nequal\n"), "{run:?}");
+    // The values of partners are compared by their bits.
+    let run = tfarrow(&["diff", &one.0, &other.0, "--on", "x"]);
+    assert!(run.stdout.contains("1 record equal, 2 different"), "{run:?}");
 }

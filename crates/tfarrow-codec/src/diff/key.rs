@@ -11,8 +11,8 @@ use crate::{
     example::{keys::Keys, list::ExampleList, walk::Side},
 };
 
-/// The values of the key features of a record. Keys are equal if all features have the same kinds and values, floats
-/// compared by their bits.
+/// The values of the key features of a record. Keys are equal if all features have the same kinds and values. As in joins of
+/// SQL, all NaNs are one value, and -0.0 equals 0.0.
 ///
 /// The bytes are those of each feature, one after the other: the kind, the number of values, and the values. Byte strings
 /// are preceded by their length. Numbers are little-endian.
@@ -128,7 +128,7 @@ fn write(list: &List, bytes: &mut Vec<u8>) -> bool {
         }
         List::Float(values) => {
             bytes.extend(length(values.len()));
-            values.iter().for_each(|bits| bytes.extend(bits.to_le_bytes()));
+            values.iter().for_each(|bits| bytes.extend(normalized(*bits).to_le_bytes()));
         }
         List::Bytes(values) => {
             bytes.extend(length(values.len()));
@@ -139,4 +139,10 @@ fn write(list: &List, bytes: &mut Vec<u8>) -> bool {
         }
     }
     true
+}
+
+/// The bits of a float in a key: those of one NaN, and those of 0.0 for -0.0.
+fn normalized(bits: u32) -> u32 {
+    let value = f32::from_bits(bits);
+    if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
