@@ -255,12 +255,8 @@ impl TfRecordSource {
             return self.provenance.record_bytes();
         }
         let fields = self.columns.schema().fields();
-        self.projection
-            .file_indices
-            .iter()
-            .filter_map(|&index| fields.get(index))
-            .map(|f| self.provenance.bytes_of(f).max(CELL_BYTES))
-            .sum()
+        let projected: Vec<_> = self.projection.file_indices.iter().filter_map(|&index| fields.get(index)).collect();
+        self.provenance.bytes_of(&projected).into_iter().map(|bytes| bytes.max(CELL_BYTES)).sum()
     }
 
     fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {

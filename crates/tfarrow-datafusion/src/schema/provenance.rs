@@ -1,8 +1,8 @@
 //! The provenance of a table's schema: inferred from a sample of records, or declared. Errors and hints about types name it.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
-use arrow_schema::Field;
+use arrow_schema::{Field, FieldRef};
 use tfarrow_codec::{
     FeatureSummary, Kind, KindSummary, Role,
     schema::{FEATURE, role_of},
@@ -60,27 +60,25 @@ impl SchemaProvenance {
         self.source().into_iter().flat_map(move |inferred| features(inferred, name))
     }
 
-    /// Average bytes of this column per row; 0 if no records were read.
-    pub(crate) fn bytes_of(&self, field: &Field) -> usize {
-        let Some(seen) = &self.seen else { return 0 };
-        let summary = &seen.summary;
-        let bytes = match role_of(field) {
-            // Those of the context are few beside them.
-            Some(Role::Record | Role::Examples) => summary.bytes(),
-            role => {
-                let name = field.metadata().get(FEATURE).unwrap_or(field.name());
-                let is_sequence = role == Some(Role::Sequence);
-                let is_of_column = |feature: &&FeatureSummary| match feature.role {
-                    Role::Sequence => is_sequence,
-                    Role::Examples => false,
-                    _ => !is_sequence,
-                };
-                let features = features(seen, name).filter(is_of_column);
-                let kinds = features.flat_map(FeatureSummary::kinds);
-                kinds.map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES).sum()
-            }
-        };
-        usize::try_from(bytes / summary.records().max(1)).unwrap_or(usize::MAX)
+    /// Average bytes of each of these columns per row; 0 if no records were read.
+    pub(crate) fn bytes_of(&self, fields: &[&FieldRef]) -> Vec<usize> {
+        let Some(seen) = &self.seen else { return vec![0; fields.len()] };
+        let mut features = HashMap::<&str, Vec<&FeatureSummary>>::new();
+        for feature in seen.summary.features() {
+            features.entry(&feature.name).or_default().push(feature);
+        }
+        let records = seen.summary.records().max(1);
+        let mut average = Vec::with_capacity(fields.len());
+        for field in fields {
+            let name = field.metadata().get(FEATURE).unwrap_or(field.name());
+            let bytes = match role_of(field) {
+                // Those of the context are few beside them.
+                Some(Role::Record | Role::Examples) => seen.summary.bytes(),
+                role => bytes_of_kinds(features.get(name.as_str()).into_iter().flatten(), role),
+            };
+            average.push(usize::try_from(bytes / records).unwrap_or(usize::MAX));
+        }
+        average
     }
 
     /// Average bytes of a record; 0 if no records were read.
@@ -113,6 +111,18 @@ impl SchemaProvenance {
         let shard = self.source()?.names.get(place.shard as usize)?;
         Some(format!("{shard}: {place}"))
     }
+}
+
+/// The bytes of the features that a column of this role has.
+fn bytes_of_kinds<'a>(features: impl Iterator<Item = &'a &'a FeatureSummary>, role: Option<Role>) -> u64 {
+    let is_sequence = role == Some(Role::Sequence);
+    let is_of_column = |feature: &&&FeatureSummary| match feature.role {
+        Role::Sequence => is_sequence,
+        Role::Examples => false,
+        _ => !is_sequence,
+    };
+    let kinds = features.filter(is_of_column).flat_map(|feature| feature.kinds());
+    kinds.map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES).sum()
 }
 
 fn features<'a>(seen: &'a Inferred, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {

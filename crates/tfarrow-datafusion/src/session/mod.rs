@@ -1,5 +1,6 @@
 //! Sessions with TFRecord: [`session_context`] creates one, and [`SessionContextTfRecordExt`] extends any session.
 
+mod all_columns;
 pub(crate) mod column_hints;
 mod described_types;
 mod drop_check;

@@ -5,8 +5,12 @@ use datafusion::{error::Result, execution::SessionState, logical_expr::LogicalPl
 use crate::{
     catalog::table_definition::{show_create, shown_source},
     session::{
-        described_types::without_metadata, drop_check::check_drop, expr_limits::check_exprs,
-        insert_columns::InsertColumns, plan_size::check_plan_size,
+        all_columns::{replace_all_columns, with_all_columns},
+        described_types::without_metadata,
+        drop_check::check_drop,
+        expr_limits::check_exprs,
+        insert_columns::InsertColumns,
+        plan_size::check_plan_size,
     },
     statements::headings::with_headings,
 };
@@ -45,7 +49,10 @@ pub async fn plan_statement(statement: Statement, state: &SessionState) -> Resul
 }
 
 /// Plans a statement, with an error that names the numbers of columns where those of an INSERT differ.
-async fn planned(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
+async fn planned(mut statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
+    if replace_all_columns(&mut statement) {
+        return with_all_columns(state.statement_to_plan(statement).await?);
+    }
     let insert = InsertColumns::of(&statement);
     match (state.statement_to_plan(statement).await, insert) {
         (Err(error), Some(insert)) => Err(insert.explained(error, state).await),

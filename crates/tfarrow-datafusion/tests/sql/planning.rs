@@ -1,4 +1,7 @@
-//! Statements that `plan_statement` plans otherwise than DataFusion: DROP, INSERT and DESCRIBE.
+//! Statements that `plan_statement` plans otherwise than DataFusion: DROP, INSERT, DESCRIBE, and `SELECT *`.
+
+use datafusion::{logical_expr::LogicalPlan, prelude::SessionContext};
+use tfarrow_datafusion::{QueryLimits, plan_statement, statements};
 
 use crate::common::*;
 
@@ -34,5 +37,50 @@ async fn described_types_have_no_metadata() {
     for file in ["example_list/queries.tfrecord", "sequence.tfrecord", "ragged.tfrecord"] {
         let rows = answer(&format!("DESCRIBE '{}'", testdata(file))).await.unwrap();
         assert!(!rows.is_empty() && rows.iter().all(|row| !row.contains("metadata")), "{rows:?}");
+    }
+}
+
+/// The plan of a statement.
+async fn plan(context: &SessionContext, text: &str) -> LogicalPlan {
+    let mut statements = statements(text, context, QueryLimits::default()).unwrap();
+    plan_statement(statements.next().unwrap().unwrap(), &context.state()).await.unwrap()
+}
+
+/// DataFusion compares all pairs of selected columns, so that a selection of thousands takes seconds.
+#[tokio::test]
+async fn all_columns_of_one_table_are_not_selected_one_by_one() {
+    let (context, table) = (session(), testdata("shards/"));
+    let names = |plan: &LogicalPlan| plan.schema().columns();
+    for query in [
+        "SELECT * FROM t",
+        "FROM t",
+        "FROM t SELECT *",
+        "SELECT * FROM t a WHERE label > 1 LIMIT 3",
+        "WITH a AS (SELECT label, city FROM t) SELECT * FROM a WHERE city IN (SELECT city FROM t WHERE label = 2)",
+        "SELECT * FROM (SELECT label AS x FROM t) LIMIT 1 OFFSET 2",
+    ] {
+        // DataFusion has no columns for FROM without SELECT.
+        let select = if query.starts_with("FROM") { "SELECT * FROM t" } else { query };
+        let [query, select] = [query, select].map(|query| query.replace("FROM t", &format!("FROM '{table}'")));
+        let (found, expect) =
+            (plan(&context, &query).await, context.state().create_logical_plan(&select).await.unwrap());
+        assert!(!matches!(found, LogicalPlan::Projection(_)), "{found}");
+        assert_eq!(names(&found), names(&expect), "{query}");
+        let expect = table_rows(&context.execute_logical_plan(expect).await.unwrap().collect().await.unwrap());
+        check(answer(&query).await, expect.unwrap().iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    let folder = Folder::new();
+    let copy = format!("COPY (SELECT * FROM '{table}' WHERE label = 2) TO '{}'", folder.name("copy.parquet"));
+    check(answer(&format!("{copy}; SELECT sum(label) / count(*) FROM '{}'", folder.name("copy.parquet"))).await, ["2"]);
+    // Other clauses stay as they are.
+    for query in [
+        "SELECT DISTINCT * FROM t",
+        "SELECT * EXCEPT (label) FROM t",
+        "SELECT * FROM t ORDER BY label LIMIT 1",
+        "SELECT * FROM t NATURAL JOIN t b",
+    ] {
+        let query = query.replace(" t", &format!(" '{table}'"));
+        let expect = context.state().create_logical_plan(&query).await.unwrap();
+        assert_eq!(plan(&context, &query).await.to_string(), expect.to_string(), "{query}");
     }
 }
