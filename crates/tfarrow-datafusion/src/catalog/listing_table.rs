@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use datafusion::{
     arrow::ipc::reader::StreamReader,
     catalog::TableProvider,
@@ -87,7 +87,9 @@ pub(crate) async fn listing_table(
 async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state: &SessionState) -> Result<SchemaRef> {
     let of_shard = |shard: Shard| async move {
         let file = shard.path.display().to_string();
-        check_names(&file, &stored_schema(&shard, format, state).await)?;
+        if let Some(schema) = stored_schema(&shard, format, state).await {
+            check_different_names(&file, &schema)?;
+        }
         let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
             true => arrow_schema(&shard, state).await,
             false => options.infer_schema(state, &urls::shard(&shard)?).await,
@@ -115,9 +117,9 @@ async fn stored_schema(shard: &Shard, format: &str, state: &SessionState) -> Opt
 ///
 /// # Errors
 /// Two columns have one name. DataFusion would return one of them, or fail where their types differ.
-fn check_names(file: &str, schema: &Option<SchemaRef>) -> Result<()> {
+fn check_different_names(file: &str, schema: &Schema) -> Result<()> {
     let mut known = HashMap::new();
-    for (number, field) in (1..).zip(schema.iter().flat_map(|schema| schema.fields())) {
+    for (number, field) in (1..).zip(schema.fields()) {
         let name = field.name();
         if let Some(first) = known.insert(name, number) {
             return plan_err!(
@@ -141,11 +143,7 @@ async fn parquet_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef
 /// Reads the schema of an Arrow file. DataFusion expects it at byte 8 of an object; in files whose buffers are
 /// aligned to more than eight bytes, such as those of Arrow's own writer, there is padding at that position.
 async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
-<<<<<<< HEAD
     let url = urls::shard(shard)?;
-=======
-    let url = urls::shard(shard)?;
->>>>>>> cc1e2da (Folders key=value are typed columns in every command)
     let store = state.runtime_env().object_store(&url)?;
     let mut asked = HEAD_BYTES;
     loop {
