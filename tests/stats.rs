@@ -170,11 +170,13 @@ fn bytes_of_control_characters_are_not_text() {
         let schema = tfarrow(&["schema", &source, "--format", format]).prints();
         assert!(schema.contains(kind), "{schema}");
     }
-    // A feature is text if one of its values has other characters than control characters.
-    let source =
-        file_of(folder.path(), [b"\0".as_slice(), b"a\n"].map(|value| ModelValue::Bytes(vec![value.to_vec()])));
-    let schema = tfarrow(&["schema", &source, "--format", "arrow"]).prints();
-    assert!(schema.contains("x: utf8"), "{schema}");
+    // A feature is text if fewer than a tenth of its values have control characters, other than those of lines.
+    for (texts, kind) in [(10, "x: utf8"), (9, "x: binary")] {
+        let values = std::iter::repeat_n(&b"a\n"[..], texts).chain([&b"\0"[..]]);
+        let source = file_of(folder.path(), values.map(|value| ModelValue::Bytes(vec![value.to_vec()])));
+        let schema = tfarrow(&["schema", &source, "--format", "arrow"]).prints();
+        assert!(schema.contains(kind), "{schema}");
+    }
 }
 
 #[test]

@@ -59,7 +59,8 @@
 //! | feature list of a SequenceExample | any | `List<List<T>>` of the kind's type | the same, with `Utf8` for text |
 //! | payload that is neither message | | `record: Binary` | `record: Binary` |
 //!
-//! Text is valid UTF-8 in which some value has more than ASCII control characters.
+//! Text is valid UTF-8, not all values are empty, and fewer than a tenth of the others have a control character
+//! ([`KindSummary::is_text`]).
 //! Protobuf messages of any other type become columns by their descriptors, see [`MessageType`].
 //! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values.
 //!

@@ -66,7 +66,7 @@ use crate::{
 };
 
 /// The number of the format that follows. It changes with the state of any statistic.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The purpose for which a part is read.
 #[derive(Clone, Copy, Debug)]

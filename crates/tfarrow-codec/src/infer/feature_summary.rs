@@ -26,8 +26,11 @@ pub struct KindSummary {
     pub first: Place,
     /// Whether every value is UTF-8. Meaningful for bytes only.
     pub utf8: bool,
-    /// Whether a value has a character that is not an ASCII control character. Meaningful for bytes only.
-    pub printable: bool,
+    /// Number of values that are not empty; 0 if a value is not UTF-8. Meaningful for bytes only.
+    pub filled: u64,
+    /// Number of values with a [control character](super::has_control_character); 0 if a value is not UTF-8. Meaningful for
+    /// bytes only.
+    pub controls: u64,
     /// Size of all values in bytes. Meaningful for bytes only.
     pub bytes: u64,
 }
@@ -102,13 +105,14 @@ impl FeatureSummary {
         Column { feature, role, shape, values }
     }
 
-    /// Returns whether no further record that fits the column would change it. A list without a value does not decide
-    /// whether values are text, and steps without a kind do not decide the kind. A feature without a kind has no
-    /// column; a record that gives it one does not fit.
+    /// Returns whether the column is suitable for all further records that fit it. The values so far decide whether they are
+    /// text, unless all are empty. Steps without a kind do not decide the kind. A feature without a kind has no column; a
+    /// record that gives it one does not fit.
     ///
     /// ```text
     /// int64_list only                              settled: another kind or, for a scalar, another length does not fit
-    /// bytes_list, all UTF-8, some printable        settled: bytes that are not UTF-8 do not fit a text column
+    /// bytes_list, text                             settled: bytes that are not UTF-8 do not fit a text column
+    /// bytes_list, not text                         settled: all byte strings fit a column of bytes
     /// bytes_list, empty values only                not settled: the next value decides between text and bytes
     /// feature list without a step                  not settled: the kind is unknown
     /// ```
@@ -116,7 +120,7 @@ impl FeatureSummary {
         let mut kinds = self.kinds();
         match (kinds.next(), kinds.next()) {
             (None, _) => self.role != Role::Sequence,
-            (Some((Kind::Bytes, seen)), None) => layout == Layout::List || !seen.utf8 || seen.printable,
+            (Some((Kind::Bytes, seen)), None) => layout == Layout::List || !seen.utf8 || seen.filled > 0,
             (Some(_), second) => second.is_none(),
         }
     }
@@ -150,10 +154,18 @@ fn values_of(kind: Kind, seen: &KindSummary, layout: Layout) -> Values {
 }
 
 impl KindSummary {
-    /// Returns whether byte strings are text: every value is UTF-8, and some value has a character that is not a
-    /// control character. Further values that are UTF-8 do not change that, so that a sample decides it.
+    /// Returns whether byte strings are text: every value is UTF-8, not all are empty, and fewer than a tenth of those that
+    /// are not empty have a [control character](super::has_control_character). A tenth, since text from the web has stray ones.
     pub fn is_text(&self) -> bool {
-        self.utf8 && self.printable
+        self.utf8 && self.controls < self.filled.div_ceil(10)
+    }
+
+    /// Adds what further byte strings have of text. Counts of a feature that is not text are dropped, so that they do not depend
+    /// on the order of the values.
+    pub(super) fn add_text(&mut self, utf8: bool, filled: u64, controls: u64) {
+        self.utf8 &= utf8;
+        (self.filled, self.controls) =
+            if self.utf8 { (self.filled + filled, self.controls + controls) } else { (0, 0) };
     }
 
     /// Adds the properties of another summary.
@@ -163,8 +175,7 @@ impl KindSummary {
         self.min_len = self.min_len.min(other.min_len);
         self.max_len = self.max_len.max(other.max_len);
         self.first = self.first.min(other.first);
-        self.utf8 &= other.utf8;
-        self.printable |= other.printable;
+        self.add_text(other.utf8, other.filled, other.controls);
         self.bytes += other.bytes;
     }
 }

@@ -40,6 +40,7 @@ mod record;
 mod seen;
 mod side_summary;
 mod state;
+mod text;
 mod wire_message;
 
 use std::{cmp::Ordering, fmt};
@@ -57,6 +58,7 @@ pub use self::{
     feature_summary::{FeatureSummary, KindSummary},
     observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList},
     state::SummaryState,
+    text::has_control_character,
     wire_message::{WireField, WireFields, WireMessage, WireValue},
 };
 use crate::{
@@ -464,14 +466,15 @@ impl Summary {
         self.features().find(|feature| feature.is_mixed())
     }
 
-    /// Returns whether the [schema](Self::schema) of the records so far is also that of any larger data set all records
+    /// Returns whether the [schema](Self::schema) of the records so far is suitable for any larger data set all records
     /// of which fit it. A record fits if a [strict](crate::DecoderBuilder::with_strict) decoder of the schema reads it
     /// without an error, without [unknown](crate::BatchDecoder::unknown_features) or
     /// [excess](crate::BatchDecoder::excess_features) features, and without [features without a kind that no column
     /// names](crate::BatchDecoder::lost_unset).
     ///
     /// A sample with a settled schema can replace a pass over all records: if all of them fit while decoding, that pass
-    /// would have inferred the same schema.
+    /// would have inferred the same schema, except that it may tell text from bytes in another way. The values of the sample
+    /// decide about that, since all values fit a column of bytes, and all that are UTF-8 a column of text.
     #[doc(hidden)]
     pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
         match record_type.unwrap_or_else(|| self.record_type()) {

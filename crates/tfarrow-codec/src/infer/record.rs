@@ -7,13 +7,13 @@
 //!           no:  the notes are dropped, new names are removed
 //! ```
 //!
-//! Numbers are counted without decoding them, and text is validated at most until a value of the feature is not UTF-8.
+//! Numbers are counted without decoding them, and text is checked at most until a value of the feature is not UTF-8.
 //!
 //! ```text
-//! kind        len                                  bytes     utf8, printable
+//! kind        len                                  bytes     utf8, filled, controls
 //! bytes       number of fields                     sum       of each value, until one is not UTF-8
-//! float       bytes of packed lists / 4            -         true, false
-//! int64       varints, counted by their last byte  -         true, false
+//! float       bytes of packed lists / 4            -         true, 0, 0
+//! int64       varints, counted by their last byte  -         true, 0, 0
 //! ```
 //!
 //! Values are decoded only for an observer that asks for them (`observer.rs`).
@@ -26,6 +26,7 @@ use super::{
     FeatureSummary, KindSummary, Place, SideSummary,
     observer::{NumberBuffers, RecordObserver, SeenRecord, place_of},
     seen::{ListTraits, Seen},
+    text::{has_control_character, is_utf8},
 };
 use crate::{
     Limits, WireError,
@@ -166,7 +167,7 @@ fn add_steps(feature: &mut FeatureSummary, steps: &[ListTraits], place: Place) {
 /// Adds the list of a feature, or of a step, to the summary of its kind, which is created at `first` if it is new.
 #[inline]
 fn add_list(feature: &mut FeatureSummary, list: &ListTraits, first: Place) {
-    let ListTraits { len, bytes, kind, utf8, printable } = *list;
+    let ListTraits { len, bytes, kind, utf8, filled, controls } = *list;
     let Some(kind) = kind else {
         feature.unset += 1;
         return;
@@ -178,7 +179,8 @@ fn add_list(feature: &mut FeatureSummary, list: &ListTraits, first: Place) {
         max_len: len,
         first,
         utf8: true,
-        printable: false,
+        filled: 0,
+        controls: 0,
         bytes: 0,
     };
     let seen = feature.kinds[kind as usize].get_or_insert_with(new);
@@ -190,8 +192,7 @@ fn add_list(feature: &mut FeatureSummary, list: &ListTraits, first: Place) {
         seen.first = first;
     }
     seen.bytes += bytes;
-    seen.utf8 &= utf8;
-    seen.printable |= printable;
+    seen.add_text(utf8, filled, controls);
 }
 
 /// Receives the features of a record from the walk, and notes them.
@@ -291,7 +292,7 @@ fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<ListTraits>) 
     })
 }
 
-/// Reads the body of a list: counts its values and, for byte strings, determines whether they are text. `utf8` is true
+/// Reads the body of a list: counts its values and, for byte strings, those that look like text. `utf8` is true
 /// if they are to be validated; if not, the result has `utf8: false`, since an earlier value of the feature is not
 /// UTF-8.
 ///
@@ -303,16 +304,18 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
     if kind == Kind::Bytes
         && let Some(value) = wire::sole(body, 0x0a)
     {
-        let (bytes, printable) = (value.len() as u64, is_printable(value));
-        return Ok(ListTraits { len: 1, bytes, kind: Some(kind), utf8: utf8 && is_text(value), printable });
+        let (bytes, utf8) = (value.len() as u64, utf8 && is_utf8(value));
+        let (filled, controls) = (u64::from(bytes > 0), u64::from(utf8 && has_control_character(value)));
+        return Ok(ListTraits { len: 1, bytes, kind: Some(kind), utf8, filled, controls });
     }
-    let (mut len, mut bytes, mut utf8, mut printable) = (0, 0, utf8, false);
+    let (mut len, mut bytes, mut utf8, mut filled, mut controls) = (0, 0, utf8, 0, 0);
     match kind {
         Kind::Bytes => walk::bytes_values(body, nesting, |value| {
             len += 1;
             bytes += value.len() as u64;
-            utf8 = utf8 && is_text(value);
-            printable = printable || is_printable(value);
+            utf8 = utf8 && is_utf8(value);
+            filled += u64::from(!value.is_empty());
+            controls += u64::from(utf8 && has_control_character(value));
             Ok(())
         })?,
         Kind::Float => walk::float_pieces(body, nesting, |piece| {
@@ -331,18 +334,5 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
         })?,
     }
     // The UTF-8 of byte strings does not apply to numbers of the same feature.
-    Ok(ListTraits { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes, printable })
-}
-
-/// Returns whether a value is UTF-8. Most values are short ASCII, which is checked first since that is faster.
-#[inline]
-fn is_text(value: &[u8]) -> bool {
-    value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok()
-}
-
-/// Returns whether a value has a byte that is not an ASCII control character. The first block decides for most values.
-#[inline]
-fn is_printable(value: &[u8]) -> bool {
-    // Images have long runs of zeros, so that complete blocks are checked without a branch for each byte.
-    value.chunks(64).any(|block| block.iter().fold(false, |found, byte| found | !byte.is_ascii_control()))
+    Ok(ListTraits { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes, filled, controls })
 }

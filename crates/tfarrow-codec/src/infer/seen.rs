@@ -38,11 +38,13 @@ pub(super) struct ListTraits {
     pub(super) kind: Option<Kind>,
     /// Whether every value is UTF-8; true for numbers.
     pub(super) utf8: bool,
-    /// Whether a value has a character that is not an ASCII control character.
-    pub(super) printable: bool,
+    /// Number of byte strings that are not empty, if all are UTF-8.
+    pub(super) filled: u64,
+    /// Number of byte strings with a control character that text seldom has, if all are UTF-8.
+    pub(super) controls: u64,
 }
 
 impl ListTraits {
     /// A feature without a kind.
-    pub(super) const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true, printable: false };
+    pub(super) const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true, filled: 0, controls: 0 };
 }

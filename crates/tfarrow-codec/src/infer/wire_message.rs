@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
+use super::text::has_control_character;
 use crate::example::wire::{self, FIXED32, FIXED64, LEN, START_GROUP, VARINT};
 
 /// Maximum depth of messages in messages that are looked into.
@@ -34,7 +35,7 @@ pub enum WireValue<'a> {
     Fixed64(u64),
     /// Four bytes: a float or an integer.
     Fixed32(u32),
-    /// Bytes that are UTF-8 without control characters.
+    /// Bytes that are UTF-8 without [control characters](has_control_character).
     Text(&'a str),
     /// Bytes that are neither text nor a message.
     Bytes(&'a [u8]),
@@ -113,7 +114,7 @@ impl<'a> WireMessage<'a> {
 
     /// Decides what bytes with a length are. `None` if there are too many fields.
     fn value(bytes: &'a [u8], depth: usize, left: &mut usize) -> Option<WireValue<'a>> {
-        let text = std::str::from_utf8(bytes).ok().filter(|text| is_text(text));
+        let text = std::str::from_utf8(bytes).ok().filter(|_| !has_control_character(bytes));
         // A message whose first field is number 1 with a length begins with a line feed, as text seldom does.
         if text.is_none() || bytes.first() == Some(&b'\n') {
             let mut after = *left;
@@ -126,11 +127,6 @@ impl<'a> WireMessage<'a> {
         }
         Some(text.map_or(WireValue::Bytes(bytes), WireValue::Text))
     }
-}
-
-/// Returns whether text has no control characters but those of lines.
-fn is_text(text: &str) -> bool {
-    text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t'))
 }
 
 /// A field of messages of one unknown type.

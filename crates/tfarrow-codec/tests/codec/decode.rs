@@ -110,9 +110,12 @@ fn data_type(
     let values: Vec<_> = rows.iter().filter_map(|row| row.get(feature)).flat_map(|cell| cell.values()).collect();
     let lists: Vec<_> = values.iter().filter(|value| ***value != ModelValue::Unset).collect();
     let all_bytes: Vec<&[u8]> = lists.iter().flat_map(|value| bytes(value)).collect();
+    let is_control = |byte: &u8| (*byte < 32 && ![9, 10, 12, 13].contains(byte)) || *byte == 127;
+    let filled = all_bytes.iter().filter(|bytes| !bytes.is_empty()).count();
+    let controls = all_bytes.iter().filter(|bytes| bytes.iter().any(is_control)).count();
     let text = layout == Layout::Auto
         && all_bytes.iter().all(|bytes| std::str::from_utf8(bytes).is_ok())
-        && all_bytes.iter().any(|bytes| bytes.iter().any(|byte| !byte.is_ascii_control()));
+        && 10 * controls < filled;
     let value = match (kind, text, views) {
         (ModelKind::Int64, _, _) => DataType::Int64,
         (ModelKind::Float, _, _) => DataType::Float32,

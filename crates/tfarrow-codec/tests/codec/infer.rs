@@ -46,7 +46,7 @@ fn count(rows: &[ModelRow], places: &[Place]) -> Vec<FeatureSummary> {
 }
 
 fn count_value(feature: &mut FeatureSummary, value: &ModelValue, first: Place) {
-    let (kind, utf8, printable, bytes) = match value {
+    let (kind, utf8, bytes) = match value {
         ModelValue::Unset => {
             feature.unset += 1;
             return;
@@ -54,23 +54,41 @@ fn count_value(feature: &mut FeatureSummary, value: &ModelValue, first: Place) {
         ModelValue::Bytes(values) => (
             0,
             values.iter().all(|value| std::str::from_utf8(value).is_ok()),
-            values.iter().any(|value| !String::from_utf8_lossy(value).chars().all(|c| c.is_ascii_control())),
             values.iter().map(|value| value.len() as u64).sum(),
         ),
-        ModelValue::Float(_) => (1, true, false, 0),
-        ModelValue::Int64(_) => (2, true, false, 0),
+        ModelValue::Float(_) => (1, true, 0),
+        ModelValue::Int64(_) => (2, true, 0),
     };
     let len = value.len() as u64;
-    let new =
-        KindSummary { lists: 0, values: 0, min_len: len, max_len: len, first, utf8: true, printable: false, bytes: 0 };
+    let new = KindSummary {
+        lists: 0,
+        values: 0,
+        min_len: len,
+        max_len: len,
+        first,
+        utf8: true,
+        filled: 0,
+        controls: 0,
+        bytes: 0,
+    };
     let seen = feature.kinds[kind].get_or_insert(new);
     seen.lists += 1;
     seen.values += len;
     seen.min_len = seen.min_len.min(len);
     seen.max_len = seen.max_len.max(len);
     seen.utf8 &= utf8;
-    seen.printable |= printable;
+    if let (ModelValue::Bytes(values), true) = (value, seen.utf8) {
+        seen.filled += values.iter().filter(|value| !value.is_empty()).count() as u64;
+        seen.controls += values.iter().filter(|value| value.iter().any(is_control)).count() as u64;
+    }
+    if !seen.utf8 {
+        (seen.filled, seen.controls) = (0, 0);
+    }
     seen.bytes += bytes;
+}
+
+fn is_control(byte: &u8) -> bool {
+    (*byte < 32 && ![9, 10, 12, 13].contains(byte)) || *byte == 127
 }
 
 fn places(payloads: &[Vec<u8>], shard: u32) -> Vec<Place> {
@@ -291,4 +309,51 @@ fn a_record_above_a_limit_is_not_counted() {
     assert_eq!((summary.records(), summary.bytes()), (0, 0));
     summary.observe(&records.clone().split_at(1).1, VerifyCrc::Always).unwrap();
     assert_eq!((summary.records(), summary.features().count()), (1, 1));
+}
+
+/// Returns whether a feature `x` with these values is text.
+fn is_text<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> bool {
+    let row = |value: &[u8]| {
+        let value = ModelValue::Bytes(vec![value.to_vec()]);
+        ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))])
+    };
+    let file = frame::file(values.into_iter().map(|value| tfarrow_testkit::oracle::example_from_row(&row(value))));
+    summary(&file).unwrap().features().next().unwrap().kinds().next().unwrap().1.is_text()
+}
+
+#[test]
+fn text_has_few_values_with_control_characters() {
+    let (text, control) = (&b"text"[..], &b"te\x1bxt"[..]);
+    assert!(
+        is_text([text]) && is_text(["zażółć".as_bytes(), b""]) && is_text([&b"\n"[..]]) && is_text([&b"\t\x0c\r"[..]])
+    );
+    assert!(!is_text([&b""[..]]) && !is_text([text, b"\xff"]));
+    for byte in (0..32).chain([127]) {
+        assert_eq!(is_text([&[b'a', byte][..]]), [9, 10, 12, 13].contains(&byte), "{byte}");
+    }
+    // Small integers that happen to be UTF-8.
+    let pixels: Vec<u8> = (0..12_100).map(|i| (i % 127) as u8).collect();
+    assert!(!is_text([&pixels[..]]));
+    // The character is in the second block.
+    assert!(!is_text([&[&[b'a'; 100][..], b"\x01"].concat()[..]]));
+    // A tenth of the values that are not empty.
+    let of = |texts, controls| {
+        is_text([text].repeat(texts).into_iter().chain([control].repeat(controls)).chain([&b""[..]; 50]))
+    };
+    assert!(of(10, 1) && of(91, 10) && !of(9, 1) && !of(90, 10));
+}
+
+#[test]
+fn a_feature_that_is_not_utf8_has_no_counts_of_text() {
+    let row = |value: &[u8]| {
+        let value = ModelValue::Bytes(vec![value.to_vec()]);
+        ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))])
+    };
+    let values: [&[u8]; 3] = [b"a", b"\x01", b"\xff"];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let payloads = order.iter().map(|at| tfarrow_testkit::oracle::example_from_row(&row(values[*at])));
+        let found = summary(&frame::file(payloads)).unwrap();
+        let (_, seen) = found.features().next().unwrap().kinds().next().unwrap();
+        assert_eq!((seen.utf8, seen.filled, seen.controls), (false, 0, 0), "{order:?}");
+    }
 }

@@ -3,7 +3,8 @@
 //! The columns of a conversion must fit all records. A sample usually determines them, and a summary that is
 //! [settled](tfarrow_codec::Summary::is_settled) can be verified during the conversion: every record that would change the
 //! columns does not fit them. If such a misfit is found, no output has its name yet. The outputs are dropped, and the
-//! conversion runs in two passes. The result is the same in both cases.
+//! conversion runs in two passes. The result is the same in both cases, except that the values of the sample, or all values,
+//! decide whether a column is text or bytes.
 //!
 //! The parts of a conversion, which run in processes of their own, cannot go back: each of them uses the columns of the same sample
 //! of all shards. If these are settled, and every record of every part fits them, they are the columns of all records. A part

@@ -4,7 +4,7 @@
 //! types, those that such messages always have are there, and no record has several members of a `oneof`.
 
 use serde::{Deserialize, Serialize};
-use tfarrow_codec::infer::{WireFields, WireMessage, WireValue};
+use tfarrow_codec::infer::{WireFields, WireMessage, WireValue, has_control_character};
 
 use super::shard_reader::{ReadOptions, ShardReader};
 use crate::{Result, Shard, format::magic, images::ImageHeader};
@@ -87,7 +87,7 @@ impl ProbablePayload {
             let name = known.map_or("protobuf messages".to_owned(), |known| format!("{} messages", known.name));
             return Some(Self { name, records: count, is_text: false, fields: Some(fields) });
         }
-        let is_text = |record: &&[u8]| std::str::from_utf8(record).is_ok_and(|text| !text.chars().any(is_binary));
+        let is_text = |record: &&[u8]| std::str::from_utf8(record).is_ok() && !has_control_character(record);
         if !records.iter().all(is_text) {
             return None;
         }
@@ -98,10 +98,6 @@ impl ProbablePayload {
         let name = if records.iter().all(trimmed) { "JSON" } else { "text" };
         Some(Self { is_text: true, ..of_name(name.to_owned()) })
     }
-}
-
-fn is_binary(c: char) -> bool {
-    c.is_control() && !c.is_ascii_whitespace()
 }
 
 /// The wire of a field: the [kinds](WireValue::kind) that its values can be taken for.

@@ -1,5 +1,7 @@
 //! The format of a byte string, guessed from its first bytes.
 
+use tfarrow_codec::infer::has_control_character;
+
 /// A format that a byte string looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueFormat {
@@ -7,7 +9,7 @@ pub enum ValueFormat {
     Other,
     /// A value of no bytes.
     Empty,
-    /// UTF-8 without control characters other than white space, and not JSON.
+    /// UTF-8 without [control characters](has_control_character), and not JSON.
     Text,
     /// A JSON object or array, judged by its first and last character.
     Json,
@@ -85,8 +87,8 @@ impl ValueFormat {
         Self::Zstd,
     ];
 
-    /// Guesses the format of a value. `is_text` is true if the value is UTF-8 without control characters other than
-    /// white space.
+    /// Guesses the format of a value. `is_text` is true if the value is UTF-8 without
+    /// [control characters](has_control_character).
     pub fn of(value: &[u8], is_text: bool) -> Self {
         match value {
             [] => Self::Empty,
@@ -153,14 +155,9 @@ impl ValueFormat {
     }
 }
 
-/// Returns whether a value is UTF-8 (`is_utf8`) and has no control characters other than white space.
+/// Returns whether a value is UTF-8 (`is_utf8`) without control characters, by the rule for columns of text.
 pub(crate) fn is_text(value: &[u8], is_utf8: bool) -> bool {
-    let is_odd = |c: char| c.is_control() && !c.is_whitespace();
-    is_utf8
-        && match value.is_ascii() {
-            true => !value.iter().any(|byte| is_odd(char::from(*byte))),
-            false => std::str::from_utf8(value).is_ok_and(|text| !text.contains(is_odd)),
-        }
+    is_utf8 && !has_control_character(value)
 }
 
 fn is_json(value: &[u8]) -> bool {
@@ -188,13 +185,13 @@ mod tests {
             (b"words", "text"),
             (b" {\"a\": 1}\n", "JSON"),
             (b"[", "text"),
-            (b" \t\r\n\x0b\x0c", "text"),
+            (b" \t\r\n\x0c", "text"),
+            (b"\x0b", "other"),
             ("größe\u{85}".as_bytes(), "text"),
             (b"\0", "other"),
             (b"\x01", "other"),
             (b"a\x1b[2J", "other"),
             (b"{\x7f}", "other"),
-            ("größe\u{9b}".as_bytes(), "other"),
             (b"\xff\xd8\xff\xe0", "JPEG"),
             (b"\x89PNG\r\n\x1a\n", "PNG"),
             (b"GIF89a", "GIF"),

@@ -193,7 +193,7 @@ impl TopValue {
         ValueFormat::of(&self.value, is_text(&self.value, std::str::from_utf8(&self.value).is_ok()))
     }
 
-    /// Returns the value if it is text; `None` if it is binary or has control characters other than white space.
+    /// Returns the value if it is text; `None` if it is binary or has [control characters](tfarrow_codec::infer::has_control_character).
     pub fn text(&self) -> Option<&str> {
         let is_text = matches!(self.format(), ValueFormat::Empty | ValueFormat::Text | ValueFormat::Json);
         std::str::from_utf8(&self.value).ok().filter(|_| is_text)
