@@ -155,6 +155,33 @@ fn files_of_two_record_types_are_not_one_data_set() {
 }
 
 #[test]
+fn messages_that_would_parse_as_empty_examples_are_another_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    write_examples(folder.path(), "a.tfrecord");
+    // Statistics of TFDV: a data set with a number of examples and features, in a record that may be longer than the bytes by
+    // which a file is recognized.
+    for size in [3, 5_000] {
+        let features = [vec![0x1a], varint(size), vec![0; size]].concat();
+        let data_set = [b"\x10\x05".to_vec(), features].concat();
+        let record = [vec![0x0a], varint(data_set.len()), data_set].concat();
+        fs::write(folder.path().join("stats.tfrecord"), frame::file([record])).unwrap();
+        let error = tfarrow(&["schema", folder.path().to_str().unwrap()]).fails();
+        assert!(error.contains("two kinds of records") && error.contains("1 file of other records"), "{error}");
+    }
+}
+
+/// The bytes of a varint.
+fn varint(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number > 0x7f {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+#[test]
 fn standard_input_is_a_source() {
     let bytes = std::fs::read(path("testdata/scalar.tfrecord")).unwrap();
     assert_eq!(tfarrow_reads(&["count", "-"], &bytes).prints(), "20\n");

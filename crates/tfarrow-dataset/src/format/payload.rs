@@ -47,7 +47,7 @@ impl Payload {
         Self::of_records(head).unwrap_or_else(|| Self::of_prefix(data, length))
     }
 
-    /// Determines the kind of the complete records in `head`; `None` if there are none.
+    /// Determines the kind of the complete records in `head`; `None` if there are none, or if they are valid messages of any kind.
     fn of_records(head: &[u8]) -> Option<Self> {
         let records = frame::records(head, Limits::default()).next()?.ok()?;
         let mut summary = Summary::new(0);
@@ -60,7 +60,8 @@ impl Payload {
             (true, _, _) => Self::Examples,
             (false, true, _) => Self::ExampleLists,
             (false, false, true) => Self::Other,
-            (false, false, false) => Self::Unknown,
+            // Messages with unknown fields only in their first message, or messages without fields.
+            (false, false, false) => return None,
         })
     }
 
@@ -68,12 +69,16 @@ impl Payload {
     ///
     /// ```text
     /// 0a features   0a entry   0a key   12 value      as TensorFlow writes a map: Examples
-    /// 0a features   ...                               Unknown, such as an ExampleListWithContext
-    /// ...                                             Other
+    /// 0a features   0a ..                             Unknown, such as an ExampleListWithContext
+    /// 0a features   ..                                Other: a map has entries only
+    /// ..                                              Other
     /// ```
     fn of_prefix(data: &[u8], length: u64) -> Self {
         let Some((tag, features, rest)) = field(data) else { return Self::Unknown };
         if tag != FIRST && tag != SECOND || features > length {
+            return Self::Other;
+        }
+        if features > 0 && rest.first().is_some_and(|tag| *tag != FIRST) {
             return Self::Other;
         }
         let entry = field(rest).filter(|(tag, entry, _)| *tag == FIRST && *entry <= features);
@@ -142,6 +147,10 @@ mod tests {
         assert_eq!(of(&[b"\x0a\x05hello"], 512), Payload::Other);
         // One other record does not change the kind of Examples.
         assert_eq!(of(&[b"some text", EXAMPLE], 512), Payload::Examples);
+        // TFDV's statistics: a data set with a number of examples and a feature, but no name.
+        assert_eq!(of(&[b"\x0a\x07\x10\x05\x1a\x03\x0a\x01x"], 512), Payload::Other);
+        assert_eq!(of(&[&[b"\x0a\xc0\x0f\x10\x05".as_slice(), &[0x1a; 1982]].concat()], 512), Payload::Other);
+        assert_eq!(of(&[b"\x0a\0", b"\x12\0"], 512), Payload::Unknown);
         // An Example without features is a valid message of any kind.
         assert_eq!(of(&[b""], 512), Payload::Unknown);
         assert_eq!(Payload::of(b""), Payload::Unknown);
@@ -165,8 +174,8 @@ mod tests {
             assert!([Payload::Unknown, Payload::Examples].contains(&of(&[&long], head)), "{head}");
         }
         assert_eq!(of(&[&[b'a'; 2000]], 512), Payload::Other);
-        // The first field is text.
-        let text = [b"\x0a\xc0\x0f".as_slice(), &[b'a'; 1984]].concat();
-        assert_eq!(of(&[&text], 512), Payload::Unknown);
+        // The first field is text, or it begins as a map.
+        let text = |first: u8| [b"\x0a\xc0\x0f".as_slice(), &[first], &[b'a'; 1983]].concat();
+        assert_eq!([b'a', b'\n'].map(|first| of(&[&text(first)], 512)), [Payload::Other, Payload::Unknown]);
     }
 }
