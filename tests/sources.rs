@@ -145,6 +145,11 @@ fn files_of_two_record_types_are_not_one_data_set() {
         let (examples, events) = ("2 files of tf.Example records (such as ", "1 file of TensorBoard events (such as ");
         assert!(run.stderr.contains(examples) && run.stderr.contains(events), "{command:?}: {}", run.stderr);
         assert!(run.stderr.contains("a.tfrecord") && run.stderr.contains("c.tfrecord"), "{command:?}: {}", run.stderr);
+        // The error advises only options that the command has.
+        let has_type = !["stats", "validate", "report"].contains(&command[0]);
+        let advice = run.stderr.contains("record-type raw") || run.stderr.contains("record_type = 'raw'");
+        assert!(!advice || has_type, "{command:?}: {}", run.stderr);
+        assert!(run.stderr.contains("name the files of one kind"), "{command:?}: {}", run.stderr);
     }
     assert!(!Path::new(&out("parquet")).exists() && !Path::new(&out("x.html")).exists());
     // Raw records may be of any type. The commands count and verify need no record type.

@@ -156,7 +156,7 @@ impl Error {
             | Self::Selection { .. }
             | Self::UnsettledColumns { .. }
             | Self::Usage(_) => true,
-            Self::Dataset(e) => matches!(e.kind(), ErrorKind::MixedRecords(_)),
+            Self::Dataset(e) => matches!(e.kind(), ErrorKind::MixedRecords { .. }),
             Self::Parquet { .. }
             | Self::Arrow { .. }
             | Self::NotSampled { .. }

@@ -93,8 +93,13 @@ pub enum ErrorKind {
         /// The text of the error, with the place of each kind.
         message: String,
     },
-    /// The shards contain several kinds of records. The message has the names of files.
-    MixedRecords(String),
+    /// The shards contain several kinds of records.
+    MixedRecords {
+        /// The text of the error, with the names of files.
+        message: String,
+        /// Whether the operation can read the records as they are.
+        can_be_raw: bool,
+    },
     /// A file does not define the wanted message. Contains the reason.
     Descriptors(String),
     /// An error that another process reported.
@@ -230,6 +235,15 @@ impl Error {
         self.0.kind
     }
 
+    /// Returns the error of an operation on features, which cannot read records as they are.
+    #[doc(hidden)]
+    pub fn of_features(mut self) -> Self {
+        if let ErrorKind::MixedRecords { can_be_raw, .. } = &mut self.0.kind {
+            *can_be_raw = false;
+        }
+        self
+    }
+
     /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self.kind() {
@@ -239,7 +253,7 @@ impl Error {
             ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. } => vec![Remedy::RaiseLimit(Limit::InflateRatio)],
             ErrorKind::Damaged { .. } => vec![Remedy::Repair],
             ErrorKind::MixedKinds { .. } => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
-            ErrorKind::MixedRecords(_) => vec![Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::MixedRecords { can_be_raw: true, .. } => vec![Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::Exists => vec![Remedy::Overwrite],
             ErrorKind::Reported { remedies, .. } => remedies.clone(),
             ErrorKind::Io(_)
@@ -249,6 +263,7 @@ impl Error {
             | ErrorKind::NoShards { .. }
             | ErrorKind::Glob(_)
             | ErrorKind::NotAFile
+            | ErrorKind::MixedRecords { can_be_raw: false, .. }
             | ErrorKind::Descriptors(_)
             | ErrorKind::Stopped
             | ErrorKind::Usage(_) => Vec::new(),
@@ -339,7 +354,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Exists => f.write_str("this file exists"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
-            Self::MixedKinds { message, .. } | Self::MixedRecords(message) | Self::Descriptors(message) => {
+            Self::MixedKinds { message, .. } | Self::MixedRecords { message, .. } | Self::Descriptors(message) => {
                 f.write_str(message)
             }
             Self::Reported { message, .. } => f.write_str(message),

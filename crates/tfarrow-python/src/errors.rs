@@ -205,7 +205,7 @@ impl Finding {
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotTfRecord { is_known: false, .. } => "CorruptError",
-        ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds { .. } | ErrorKind::MixedRecords(_) => "DataError",
+        ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds { .. } | ErrorKind::MixedRecords { .. } => "DataError",
         ErrorKind::NoShards { .. } => "NotFoundError",
         ErrorKind::Exists | ErrorKind::NotAFile => "ExistsError",
         ErrorKind::Glob(_) | ErrorKind::Usage(_) | ErrorKind::Descriptors(_) => "UsageError",

@@ -20,10 +20,10 @@ pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
     if !is_mixed {
         return Ok(());
     }
-    Err(Error::general(ErrorKind::MixedRecords(format!(
-        "two kinds of records in one data set: {}; name the files of one kind, such as with a glob",
-        kinds.join(", and ")
-    ))))
+    let kinds = kinds.join(", and ");
+    let message =
+        format!("two kinds of records in one data set: {kinds}; name the files of one kind, such as with a glob");
+    Err(Error::general(ErrorKind::MixedRecords { message, can_be_raw: true }))
 }
 
 /// Returns whether all shards are files of TensorBoard, as far as their first bytes show it.

@@ -24,7 +24,7 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord},
 };
 use tfarrow_columnar::infer_observed;
-use tfarrow_dataset::{InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Result, Shard};
+use tfarrow_dataset::{Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Result, Shard};
 
 use self::{budget::Budget, feature::FeatureAccumulator, sample::SampleKey};
 
@@ -67,8 +67,8 @@ impl Statistics {
         progress: &OnProgress<'_>,
         others: impl Fn() -> O + Sync,
     ) -> Result<(Self, Vec<O>)> {
-        let (inferred, observers) =
-            infer_observed(shards, options, progress, || (StatisticsObserver::default(), others()))?;
+        let observer = || (StatisticsObserver::default(), others());
+        let (inferred, observers) = infer_observed(shards, options, progress, observer).map_err(Error::of_features)?;
         let (counters, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
         Ok((Self::merge(inferred, counters, 1), others))
     }
