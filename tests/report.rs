@@ -137,7 +137,7 @@ fn curves_of_a_sample_have_its_events() {
         fs::write(logs.join(run).join("events.out.tfevents.1.x"), frame::file(events)).unwrap();
     }
     let sampled = tfarrow(&["report", logs.to_str().unwrap(), "-o", page.to_str().unwrap(), "--sample", "3"]);
-    assert_eq!(sampled.stdout, format!("{}: 6 records, 0 features\n", page.display()));
+    assert_eq!(sampled.stdout, format!("{}: 6 records\n", page.display()));
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("data-now=\"[[[0,1],[0.5,0.5]],[[0,1],[0.25,0.25]]]\""), "{html}");
 }

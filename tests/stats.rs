@@ -180,6 +180,22 @@ fn bytes_of_control_characters_are_not_text() {
 }
 
 #[test]
+fn event_files_have_no_features_and_a_note_that_names_sql() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html").to_str().unwrap().to_owned();
+    let logs = "testdata/events/logs/";
+    for command in [&["stats", logs][..], &["validate", logs, "--baseline", logs], &["report", logs, "-o", &page]] {
+        let run = tfarrow(command);
+        let note =
+            "the records are TensorBoard events, which have no features: sql reads them as a table of their values";
+        assert!(run.stderr.contains(note) && !run.stderr.contains("field 3"), "{command:?}: {}", run.stderr);
+        assert!(!run.stdout.contains("feature"), "{command:?}: {}", run.stdout);
+    }
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.contains("id=\"curves\"") && !page.contains("id=\"features\"") && !page.contains("#features"));
+}
+
+#[test]
 fn one_record_is_not_several() {
     let folder = tempfile::tempdir().unwrap();
     let [rows, page] = ["x.jsonl", "x.html"].map(|name| folder.path().join(name).display().to_string());

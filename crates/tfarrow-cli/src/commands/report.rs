@@ -88,7 +88,7 @@ pub(super) fn write(
             bytes: html.len(),
             files: shards.len(),
             records: inferred.summary.records(),
-            features: inferred.summary.features().count(),
+            features: (!inferred.is_events).then(|| inferred.summary.features().count()),
             anomalies: compared.anomalies().map(<[_]>::len),
             skipped: &skipped(&inferred.skipped, curves),
         };
@@ -123,10 +123,10 @@ struct Figures<'r> {
     page: &'r Path,
     /// The size of the page.
     bytes: usize,
-    /// The numbers of files, records and features of the data set.
+    /// The numbers of files, records and features of the data set; events have no features.
     files: usize,
     records: u64,
-    features: usize,
+    features: Option<usize>,
     /// The number of anomalies; `None` without a schema or a baseline.
     anomalies: Option<usize>,
     skipped: &'r DamageReport,
@@ -134,13 +134,14 @@ struct Figures<'r> {
 
 impl Figures<'_> {
     fn text(&self) -> String {
-        let (records, features) = (plural(self.records, "record"), plural(self.features as u64, "feature"));
+        let records = plural(self.records, "record");
+        let features = self.features.map_or_else(String::new, |count| format!(", {}", plural(count as u64, "feature")));
         let anomalies = self.anomalies.map_or(String::new(), |found| match found {
             1 => ", 1 anomaly".to_owned(),
             many => format!(", {} anomalies", count(many as u64)),
         });
         let name = text::escape(&self.page.display().to_string());
-        format!("{name}: {records}, {features}{anomalies}")
+        format!("{name}: {records}{features}{anomalies}")
     }
 
     fn json(&self) -> Result<String> {
@@ -171,6 +172,7 @@ pub(crate) fn html(
     let page = Page {
         title,
         summary: &statistics.inferred.summary,
+        has_features: !statistics.inferred.is_events,
         figures: &figures,
         before: before.as_ref(),
         distributions: &statistics.distributions(compared.baseline.as_ref()),

@@ -65,6 +65,8 @@ pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
     /// The summary of the features, from which columns follow.
     pub(crate) summary: &'a Summary,
+    /// Whether the records may have features, which events do not.
+    pub(crate) has_features: bool,
     /// The statistics of the data set.
     pub(crate) figures: &'a DatasetStatistics,
     /// The statistics of the baseline.
@@ -119,7 +121,7 @@ impl Page<'_> {
                     style { (PreEscaped(STYLE)) }
                 }
                 body {
-                    a class="skip" href="#features" { "Skip to the features" }
+                    @if self.has_features { a class="skip" href="#features" { "Skip to the features" } }
                     (contents(&sections))
                     main {
                         (overview::header(self, &title))
@@ -146,12 +148,17 @@ impl Page<'_> {
             section("alerts", "Alerts", Some(alerts.len()), alerts::section(&alerts, links)),
             section("anomalies", "Anomalies", anomalies, anomalies::section(self, links)),
             section("curves", "Curves", Some(self.curves.tags.len()), curves::section(self.curves)),
-            section("features", "Features", Some(features.len()), features.html()),
+            section("features", "Features", Some(features.len()), self.features(&features)),
             section("correlations", "Correlations", None, correlations::section(&self.profile.correlations, links)),
             section("examples", "Examples", Some(self.profile.examples.len()), gallery::section(self)),
             section("files", "Files", Some(self.files.len()), files::section(self)),
         ];
         sections.into_iter().filter(|section| !section.html.0.is_empty()).collect()
+    }
+
+    /// The section of the features; empty for records that have none.
+    fn features(&self, features: &FeatureSection) -> Markup {
+        if self.has_features { features.html() } else { Markup::default() }
     }
 
     /// The file name and the number of a record.

@@ -58,19 +58,21 @@ fn records_of(page: &Page<'_>) -> &'static str {
 fn tiles(page: &Page<'_>) -> Vec<Tile> {
     let before = |of: fn(&DatasetStatistics) -> String| page.before.map(of);
     let figures = page.figures;
-    let mut tiles = vec![
-        Tile {
-            name: "Records",
-            value: count(figures.records),
-            before: before(|figures| count(figures.records)),
-            note: duplicates(page),
-        },
-        Tile {
+    let mut tiles = vec![Tile {
+        name: "Records",
+        value: count(figures.records),
+        before: before(|figures| count(figures.records)),
+        note: duplicates(page),
+    }];
+    if page.has_features {
+        tiles.push(Tile {
             name: "Features",
             value: count(figures.features.len() as u64),
             before: before(|figures| count(figures.features.len() as u64)),
             note: kinds(&figures.features),
-        },
+        });
+    }
+    tiles.extend([
         Tile { name: "Shards", value: count(page.files.len() as u64), before: None, note: shards(page) },
         Tile {
             name: "Payload",
@@ -81,7 +83,7 @@ fn tiles(page: &Page<'_>) -> Vec<Tile> {
                 records => format!("{} a record", size(figures.bytes / records)),
             },
         },
-    ];
+    ]);
     let stored: u64 = page.files.iter().map(|file| file.size).sum();
     if stored > 0 {
         let compressions: std::collections::BTreeSet<_> = page.files.iter().map(|file| file.compression).collect();

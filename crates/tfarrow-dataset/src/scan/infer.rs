@@ -15,7 +15,9 @@ use super::{
     workers::{Scanned, scan},
 };
 use crate::{
-    DamageReport, Error, ErrorKind, Fault, Result, Shard, error::shown, read::same_payload::check_one_payload,
+    DamageReport, Error, ErrorKind, Fault, Result, Shard,
+    error::shown,
+    read::same_payload::{are_events, check_one_payload},
 };
 
 /// The result of inference.
@@ -31,6 +33,8 @@ pub struct Inferred {
     pub skipped: DamageReport,
     /// The differences between the rows of files of other formats and their records. None for TFRecord.
     pub losses: RowLosses,
+    /// Whether the shards are [files of TensorBoard](crate::are_events), whose records have no features.
+    pub is_events: bool,
 }
 
 /// The inference of a part of a data set, which can be serialized.
@@ -39,12 +43,14 @@ pub struct InferredState {
     summary: SummaryState,
     skipped: DamageReport,
     losses: RowLosses,
+    is_events: bool,
 }
 
 impl Inferred {
     /// Returns the state of the inference of a part.
     pub fn into_state(self) -> InferredState {
-        InferredState { summary: self.summary.state(), skipped: self.skipped, losses: self.losses }
+        let Self { summary, skipped, losses, is_events, .. } = self;
+        InferredState { summary: summary.state(), skipped, losses, is_events }
     }
 
     /// Returns the schema of the data set for records of this type; by default of the inferred type.
@@ -158,7 +164,8 @@ impl InferredMerger {
     pub fn new(options: &InferOptions) -> Self {
         let summary = Summary::with_limits(0, options.read.limits).with_record_type(options.record_type);
         let (skipped, losses) = (DamageReport::default(), RowLosses::default());
-        Self { merged: Inferred { summary, names: Vec::new(), sampled: None, skipped, losses }, options: *options }
+        let merged = Inferred { summary, names: Vec::new(), sampled: None, skipped, losses, is_events: false };
+        Self { merged, options: *options }
     }
 
     /// Adds a part.
@@ -172,6 +179,7 @@ impl InferredMerger {
         self.merged.summary.merge(&summary).map_err(codec)?;
         self.merged.skipped.merge(part.skipped);
         self.merged.losses.merge(part.losses);
+        self.merged.is_events |= part.is_events;
         Ok(())
     }
 
@@ -278,7 +286,8 @@ pub fn infer_observed_by<O: RecordObserver + Send>(
     let is_sample = is_cut || (read < shards.len() && options.part.is_none());
     let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
     let names = shown_names(shards);
-    let mut inferred = Inferred { summary, names, sampled, skipped, losses: RowLosses::default() };
+    let (losses, is_events) = (RowLosses::default(), are_events(shards));
+    let mut inferred = Inferred { summary, names, sampled, skipped, losses, is_events };
     if options.part.is_none() {
         inferred.finish(options.read.on_error);
     }

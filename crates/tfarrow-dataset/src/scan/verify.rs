@@ -50,8 +50,14 @@ pub fn verify(
     let Scanned { summary, observers, mut losses, .. } =
         scan(shards, &all, &options, Some(most), (progress, &()), &strays)?;
     let names = shown_names(shards);
-    let mut inferred =
-        Inferred { summary, names, sampled: None, skipped: DamageReport::default(), losses: RowLosses::default() };
+    let mut inferred = Inferred {
+        summary,
+        names,
+        sampled: None,
+        skipped: DamageReport::default(),
+        losses: RowLosses::default(),
+        is_events: false,
+    };
     let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
     let strays = if has_messages { inferred.summary.drop_unparsable().map_or(0, |(strays, ..)| strays) } else { 0 };
     let record_type = record_type.unwrap_or_else(|| inferred.summary.record_type());

@@ -167,15 +167,19 @@ impl StatisticsMerger {
     }
 }
 
-/// Returns why records have no features to summarize: they are raw, or lists of examples.
+/// Returns why records have no features to summarize: they are events, lists of examples, or raw.
 pub fn why_no_features(inferred: &Inferred) -> Option<String> {
-    let lists = || {
-        "the records are ExampleListWithContext messages, whose features have no statistics: select their examples in SQL, \
-         and write these as records"
-            .to_owned()
-    };
-    let is_of_lists = inferred.summary.record_type() == RecordType::ExampleList;
-    inferred.why_raw().or_else(|| is_of_lists.then(lists))
+    if inferred.is_events {
+        let why =
+            "the records are TensorBoard events, which have no features: sql reads them as a table of their values";
+        return Some(why.to_owned());
+    }
+    if inferred.summary.record_type() == RecordType::ExampleList {
+        let why = "the records are ExampleListWithContext messages, whose features have no statistics: select their examples \
+                   in SQL, and write these as records";
+        return Some(why.to_owned());
+    }
+    inferred.why_raw()
 }
 
 /// Accumulates the statistics of the records that one thread reads.

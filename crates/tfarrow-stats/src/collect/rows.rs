@@ -66,7 +66,8 @@ impl RowStatistics {
             *losses.changed.entry(format!("column {column:?}: {change}")).or_default() += times;
         }
         let names = vec![ROWS.to_owned()];
-        let inferred = Inferred { summary, names, sampled: None, skipped: DamageReport::default(), losses };
+        let skipped = DamageReport::default();
+        let inferred = Inferred { summary, names, sampled: None, skipped, losses, is_events: false };
         Statistics::merge(inferred, vec![observer], 1)
     }
 }

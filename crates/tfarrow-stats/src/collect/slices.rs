@@ -249,8 +249,15 @@ impl SlicesByValue {
 
 /// Returns the inference of a slice of a data set.
 fn of_slice(summary: Summary, all: &Statistics) -> Inferred {
-    let (names, sampled) = (all.inferred.names.clone(), all.inferred.sampled);
-    Inferred { summary, names, sampled, skipped: DamageReport::default(), losses: RowLosses::default() }
+    let Inferred { names, sampled, is_events, .. } = &all.inferred;
+    Inferred {
+        summary,
+        names: names.clone(),
+        sampled: *sampled,
+        skipped: DamageReport::default(),
+        losses: RowLosses::default(),
+        is_events: *is_events,
+    }
 }
 
 /// Merges the statistics of all parts of a data set and of their slices, as [`StatisticsMerger`] does.
@@ -467,7 +474,7 @@ mod tests {
         }
         bytes.sample.cut(budget);
         let (names, skipped, losses) = (Vec::new(), DamageReport::default(), RowLosses::default());
-        let inferred = Inferred { summary, names, sampled: None, skipped, losses }.into_state();
+        let inferred = Inferred { summary, names, sampled: None, skipped, losses, is_events: false }.into_state();
         StatisticsState { inferred, values: vec![feature] }
     }
 
