@@ -11,7 +11,9 @@ use std::{
 use proptest::{prelude::*, test_runner::TestRunner};
 use tfarrow_dataset::{InferOptions, ReadOptions, resolve};
 use tfarrow_stats::{
-    DatasetStatistics, ImageStatistics, KindStatistics, SliceError, SliceValue, SlicedStatistics, Statistics,
+    DatasetStatistics, ImageStatistics, KindStatistics, NumberValue, SliceError, SliceValue, SlicedStatistics,
+    Statistics,
+    proto::{Schema, ValueCount, feature::ShapeType, feature_name_statistics::Stats},
 };
 use tfarrow_testkit::{
     config, frame,
@@ -241,6 +243,40 @@ fn inferred_schemas_follow_the_rules_of_tfdv() {
     let many: Vec<_> = (0..101).map(|i| words(&[&format!("word {i}")])).collect();
     assert!(!schema_of(&many).contains("domain"), "more than a hundred values");
     assert!(schema_of(&many[..100]).contains("domain"));
+}
+
+/// Returns the inferred schema of records of the feature list `f`, whose steps have these numbers of integers; `None` for a step
+/// without a kind.
+fn schema_of_steps(records: &[&[Option<usize>]]) -> Schema {
+    let step = |length: &Option<usize>| length.map_or(ModelValue::Unset, |length| ModelValue::Int64(vec![2; length]));
+    let row = |steps: &&[Option<usize>]| {
+        let cell = ModelCell::Steps(steps.iter().map(step).collect());
+        ModelRow::from([((ModelSide::Lists, "f".to_owned()), cell)])
+    };
+    let payloads = records.iter().map(|steps| tfarrow_testkit::oracle::sequence_example_from_row(&row(steps)));
+    collect(&frame::file(payloads), 1, 1 << 20).infer_schema()
+}
+
+#[test]
+fn feature_lists_of_fixed_lengths_have_shapes() {
+    let text = |schema: &Schema| {
+        let text = tfarrow_stats::schema_to_text(schema).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let schema = schema_of_steps(&[&[Some(2); 3], &[Some(2); 3]]);
+    let (lists, found) = (schema.feature[0].clone(), text(&schema));
+    assert_eq!(lists.name(), "##SEQUENCE##");
+    assert_eq!(lists.shape_type, Some(ShapeType::ValueCount(ValueCount { min: Some(1), max: Some(1) })));
+    assert!(found.contains("shape { dim { size: 3 } dim { size: 2 } }") && !found.contains("value_counts"), "{found}");
+    for varying in [
+        &[&[Some(2); 3], &[Some(2); 2][..]][..],
+        &[&[Some(2), Some(1)], &[Some(2), Some(1)]],
+        &[&[Some(0); 3], &[Some(0); 3]],
+        &[&[Some(2), None], &[Some(2), None]],
+    ] {
+        let found = text(&schema_of_steps(varying));
+        assert!(found.contains("value_counts {") && !found.contains("shape {"), "{found}");
+    }
 }
 
 #[test]

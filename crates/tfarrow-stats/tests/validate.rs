@@ -7,7 +7,10 @@ use std::{fs, ops::ControlFlow, path::Path};
 use tfarrow_codec::Place;
 use tfarrow_dataset::{InferOptions, resolve};
 use tfarrow_stats::{
-    Anomaly, AnomalyKind, Comparison, Expected, Statistics, Validation, proto::Schema, schema_from_text,
+    Anomaly, AnomalyKind, Comparison, Expected, Measure, Statistics, Validation, proto::Schema, schema_from_text,
+};
+use tfarrow_testkit::oracle::{
+    ModelCell, ModelRow, ModelSide, ModelValue, example_from_row, sequence_example_from_row,
 };
 use tfarrow_testkit::oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row};
 
@@ -114,6 +117,48 @@ fn feature_lists_are_validated() {
     schema.feature.retain(|feature| feature.name() == "##SEQUENCE##");
     let text = tfarrow_stats::schema_to_text(&schema).unwrap().replace("min: 1", "min: 1000");
     assert!(names(&found("sequence.tfrecord", &text)).contains(&"FEATURE_TYPE_LOW_NUMBER_VALUES"));
+}
+
+/// Returns the anomalies of records of the feature list `f` under a schema of it. A record is given by the numbers of values of its
+/// steps.
+fn found_in_steps(records: &[&[usize]], feature: &str) -> Vec<Anomaly> {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |steps: &&[usize]| {
+        let cell = ModelCell::Steps(steps.iter().map(|length| ModelValue::Int64(vec![2; *length])).collect());
+        ModelRow::from([((ModelSide::Lists, "f".to_owned()), cell)])
+    };
+    let file = tfarrow_testkit::frame::file(records.iter().map(|steps| sequence_example_from_row(&row(steps))));
+    fs::write(folder.path().join("a.tfrecord"), file).unwrap();
+    let schema = format!(
+        r###"feature {{ name: "##SEQUENCE##" type: STRUCT value_count {{ min: 1 max: 1 }}
+             struct_domain {{ feature {{ name: "f" type: INT {feature} }} }} }}"###
+    );
+    let shards = resolve(&[folder.path()]).unwrap();
+    let schema = schema_from_text(&schema).unwrap();
+    let progress = |_: u64, _: u64| ControlFlow::Continue(());
+    let found = Validation::validate(&shards, &schema, None, &options(), &progress).unwrap();
+    assert_eq!(Validation::validate(&shards, &found.updated, None, &options(), &progress).unwrap().anomalies, []);
+    found.anomalies
+}
+
+#[test]
+fn shapes_of_feature_lists_are_steps_and_values() {
+    let shape = "shape { dim { size: 3 } dim { size: 2 } }";
+    assert_eq!(found_in_steps(&[&[2, 2, 2], &[2, 2, 2]], shape), []);
+    // As in TFDV, the product counts.
+    assert_eq!(found_in_steps(&[&[2, 2, 2]], "shape { dim { size: 6 } }"), []);
+    for (records, places) in [
+        (&[&[2, 2, 2][..], &[2, 2]][..], Some(1)),
+        (&[&[2, 2, 2], &[1, 2, 3]], Some(1)),
+        (&[&[2, 2, 2], &[]], Some(1)),
+        (&[&[2, 2]], Some(1)),
+        // Each record has six values, but not in the same number of steps.
+        (&[&[2, 2, 2], &[3, 3]], None),
+    ] {
+        let found = found_in_steps(records, shape);
+        assert_eq!(names(&found), ["INVALID_FEATURE_SHAPE"], "{records:?}");
+        assert_eq!(found[0].records, places, "{records:?}: {}", found[0].description);
+    }
 }
 
 #[test]

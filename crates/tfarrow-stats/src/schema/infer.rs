@@ -51,6 +51,8 @@ impl Statistics {
                 r#type: Some(FeatureType::Struct.into()),
                 domain_info: Some(DomainInfo::StructDomain(steps)),
                 presence_constraints: Some(presence(records, records)),
+                // Every record has one struct of feature lists.
+                shape_type: Some(ShapeType::ValueCount(value_count(1, 1))),
                 ..Feature::default()
             });
         }
@@ -110,20 +112,36 @@ fn presence(present: u64, records: u64) -> PresenceConstraints {
     })
 }
 
-/// Returns the shape of a feature: a fixed shape if every record has a list of one length above 0, else the bounds of
-/// the number of values if no list is empty. A feature list gets the bounds of its steps and of the values of a step.
+/// Returns the shape of a feature: a fixed shape if every record has lists of one length above 0, else the bounds of
+/// the number of values if no list is empty. A feature list that does not have a fixed shape gets the bounds of its steps and of
+/// the values of a step.
 fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> Option<ShapeType> {
+    if let Some(sizes) = fixed_shape(summary).filter(|_| is_everywhere) {
+        let dim = sizes.into_iter().map(|size| Dim { size: Some(size as i64), name: None }).collect();
+        return Some(ShapeType::Shape(FixedShape { dim }));
+    }
     let (min, max) = (seen.min_len, seen.max_len);
     if summary.role == Role::Sequence {
         let (fewest, most) = summary.steps.unwrap_or_default();
         let value_count = vec![value_count(fewest, most), value_count(min, max)];
         return Some(ShapeType::ValueCounts(ValueCountList { value_count }));
     }
-    if is_everywhere && min == max && min > 0 {
-        let dim = vec![Dim { size: Some(min as i64), name: None }];
-        return Some(ShapeType::Shape(FixedShape { dim }));
-    }
     (min > 0).then(|| ShapeType::ValueCount(value_count(min, max)))
+}
+
+/// Returns the sizes of the dimensions that all lists of a feature have in common: the length of its lists and, before it, the
+/// number of steps of a feature list. `None` if a size varies or is 0, or if a step has no kind.
+///
+/// ```text
+/// feature         [1, 2], [3, 4]                     2
+/// feature list    [[1], [2], [3]], [[4], [5], [6]]   3, 1
+/// ```
+pub(crate) fn fixed_shape(summary: &FeatureSummary) -> Option<Vec<u64>> {
+    let (_, seen) = main_kind(summary)?;
+    let ranges = summary.steps.into_iter().chain([(seen.min_len, seen.max_len)]);
+    let has_all_steps = summary.role != Role::Sequence || summary.unset == 0;
+    let size = |(min, max): (u64, u64)| (min == max && min > 0).then_some(min);
+    ranges.map(size).collect::<Option<Vec<_>>>().filter(|_| has_all_steps)
 }
 
 /// Returns bounds: equal ones if all lists are of one length, else a minimum of 1; no bounds if a list is empty.

@@ -39,7 +39,9 @@ pub(crate) struct FeatureCheck {
     lengths: Option<(u64, u64)>,
     /// Smallest and largest number of steps of a feature list.
     steps: Option<(u64, u64)>,
-    /// Number of values that a fixed shape has.
+    /// Whether it is a feature list.
+    is_list: bool,
+    /// Number of values that a fixed shape has, in all steps of a feature list together.
     shape: Option<u64>,
     /// The check of values.
     domain: DomainCheck,
@@ -51,8 +53,38 @@ pub(crate) struct FeatureCheck {
     pub(super) present: u64,
     /// Number of the last record that has a list, by the count of its thread.
     pub(super) last_record: u64,
-    /// Number of lists of the current record.
-    lists: u64,
+    /// The lists of the current record.
+    lists: ListsOfRecord,
+}
+
+/// The lists that a record has of a feature: several for a feature list.
+#[derive(Clone, Copy, Debug, Default)]
+struct ListsOfRecord {
+    /// Number of lists.
+    count: u64,
+    /// Number of values of all lists.
+    values: u64,
+    /// Number of lists whose length is that of the first one.
+    even: u64,
+    /// Length of the first list.
+    length: u64,
+}
+
+impl ListsOfRecord {
+    /// Adds a list with this number of values; `None` for a step without a kind.
+    fn add(&mut self, length: Option<u64>) {
+        if self.count == 0 {
+            self.length = length.unwrap_or_default();
+        }
+        self.count += 1;
+        self.values += length.unwrap_or_default();
+        self.even += u64::from(length == Some(self.length));
+    }
+
+    /// Returns whether all lists have the same length, and this number of values together.
+    fn have_shape(&self, size: u64) -> bool {
+        self.even == self.count && self.values > 0 && self.values == size
+    }
 }
 
 impl FeatureCheck {
@@ -76,21 +108,21 @@ impl FeatureCheck {
             r#type: feature.r#type(),
             lengths,
             steps,
+            is_list,
             shape,
             domain: DomainCheck::new(feature, domains),
             found: FeatureViolations::default(),
             unexpected: UnexpectedValues::with_share_of(features),
             present: 0,
             last_record: 0,
-            lists: 0,
+            lists: ListsOfRecord::default(),
         }
     }
 
     /// Checks a list of the current record.
     pub(super) fn check(&mut self, list: ValueList<'_>, place: Place) {
-        self.lists += 1;
         let (kind, length) = match list {
-            ValueList::Unset => return,
+            ValueList::Unset => return self.lists.add(None),
             ValueList::Bytes(values) => (Kind::Bytes, self.check_bytes(values, place)),
             ValueList::Float(values) => (Kind::Float, self.check_floats(values, place)),
             ValueList::Int64(values) => (Kind::Int64, self.check_ints(values, place)),
@@ -98,7 +130,8 @@ impl FeatureCheck {
         if feature_type(Some(kind)) != self.r#type {
             self.found.add(AnomalyKind::UnexpectedDataType, place);
         }
-        if self.shape.is_some_and(|shape| shape != length) {
+        self.lists.add(Some(length));
+        if !self.is_list && self.shape.is_some_and(|shape| shape != length) {
             self.found.add(AnomalyKind::InvalidFeatureShape, place);
         }
         self.check_count(self.lengths, length, place);
@@ -184,8 +217,11 @@ impl FeatureCheck {
 
     /// Ends a record that has the feature: checks its number of steps.
     pub(super) fn end_record(&mut self, place: Place) {
-        self.check_count(self.steps, self.lists, place);
-        self.lists = 0;
+        let lists = std::mem::take(&mut self.lists);
+        self.check_count(self.steps, lists.count, place);
+        if self.is_list && self.shape.is_some_and(|size| !lists.have_shape(size)) {
+            self.found.add(AnomalyKind::InvalidFeatureShape, place);
+        }
     }
 
     pub(super) fn merge(&mut self, other: Self) {

@@ -19,7 +19,7 @@ use crate::{
         feature::{PresenceConstraints, ShapeType},
     },
     schema::{
-        infer::{feature_type, non_missing},
+        infer::{feature_type, fixed_shape, non_missing},
         is_deprecated, shape_size,
     },
 };
@@ -203,26 +203,29 @@ impl<'a> FeatureValidator<'a> {
         if matches!(self.feature.shape_type, Some(ShapeType::ValueCounts(_))) { "value_counts" } else { "value_count" }
     }
 
-    /// Reports lists whose number of values is not that of a fixed shape, and records without a list.
+    /// Reports lists whose number of values is not that of a fixed shape, and records without a list. As in TFDV, a feature list
+    /// has the shape if it has the same number of steps in every record, every step the same number of values, and their product
+    /// is the size of the shape.
     fn validate_shape(&mut self, summary: &FeatureSummary, present: u64) {
         let Some(ShapeType::Shape(shape)) = &self.feature.shape_type else { return };
         let size = shape_size(shape);
         let found = self.found.by_kind.get(&AnomalyKind::InvalidFeatureShape);
         let mut violations = found.copied().unwrap_or_default();
         violations.merge(self.found.missing);
-        if violations.records == 0 {
+        let has_one_shape = !self.is_list || fixed_shape(summary).is_some();
+        if violations.records == 0 && has_one_shape {
             return;
         }
-        self.report_in_records(AnomalyKind::InvalidFeatureShape, "Feature shape dropped", violations, |validator| {
-            let min = summary.kinds().map(|(_, seen)| seen.min_len).min().unwrap_or_default();
-            let max = summary.kinds().map(|(_, seen)| seen.max_len).max().unwrap_or_default();
-            let found = if min == max { min.to_string() } else { format!("{min} to {max}") };
-            let without = match validator.records - present {
-                0 => String::new(),
-                without => format!(", and {without} records have none"),
-            };
-            format!("The shape has {size} values in every record, but there are {found}{without}.")
-        });
+        let without = match self.records - present {
+            0 => String::new(),
+            without => format!(", and {without} records have none"),
+        };
+        let text =
+            format!("The shape has {size} values in every record, but there are {}{without}.", shape_text(summary));
+        let anomaly = Anomaly::new(AnomalyKind::InvalidFeatureShape, "Feature shape dropped", text);
+        // Records may have the size in different shapes, such as two steps of three values and three steps of two values.
+        let is_in_records = violations.records > 0;
+        self.anomalies.push(if is_in_records { anomaly.in_records(violations) } else { anomaly });
         self.feature.shape_type = None;
     }
 
@@ -280,5 +283,16 @@ impl<'a> FeatureValidator<'a> {
             let text = format!("There are {found} distinct values; at most {max} are expected.");
             self.report(AnomalyKind::FeatureTypeHighUnique, "High number of unique values", text);
         }
+    }
+}
+
+/// Describes the numbers of values that the lists of a feature have.
+fn shape_text(summary: &FeatureSummary) -> String {
+    let range = |min: u64, max: u64| if min == max { min.to_string() } else { format!("{min} to {max}") };
+    let min = summary.kinds().map(|(_, seen)| seen.min_len).min().unwrap_or_default();
+    let max = summary.kinds().map(|(_, seen)| seen.max_len).max().unwrap_or_default();
+    match summary.steps {
+        Some((fewest, most)) => format!("{} in each of {} steps", range(min, max), range(fewest, most)),
+        None => range(min, max),
     }
 }
