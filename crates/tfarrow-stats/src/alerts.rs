@@ -240,7 +240,7 @@ mod tests {
             invalid_utf8: 0,
             formats: vec![(ValueFormat::Text.name(), 100)],
             images: None,
-            top: vec![crate::TopValue { value: (*b"a").into(), count: 2.0 }],
+            top: vec![crate::TopValue { value: (*b"a").into(), length: 1, hash: 0, count: 2.0 }],
             sampled: None,
         };
         change(&mut strings);

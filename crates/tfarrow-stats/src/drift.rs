@@ -9,10 +9,11 @@ use tfarrow_codec::Role;
 use crate::{
     collect::{
         Statistics,
-        bytes::{BytesAccumulator, DistinctValues},
+        bytes::{BytesAccumulator, ValueFrequency},
+        distinct::KeptValue,
         feature::FeatureAccumulator,
     },
-    excerpt::excerpt,
+    excerpt::{beginning, excerpt},
     proto::{Feature, FeatureComparator, Schema},
     schema::{each_feature, feature_path, is_deprecated},
     summary_statistics::{HistogramBucket, NumberStatistics, summarize},
@@ -235,23 +236,20 @@ fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) ->
         Distance { feature, measure, value, threshold: None, is_estimated, most }
     };
     if now.bytes.is_some() || before.bytes.is_some() {
+        let both = counts_of_values(now.bytes.as_deref(), before.bytes.as_deref());
         // A data set without strings has a share of 0 of each value.
-        let both = shares(now.bytes.as_deref(), before.bytes.as_deref());
-        let [count, count_before] = [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
-        let word = |value: &[u8]| Some(excerpt(value));
-        let (most, infinity) = largest(both.iter().map(|(value, (a, b))| (*value, (a - b).abs())));
-        let all = count + count_before;
-        let counts = both.iter().map(|(value, (a, b))| (*value, (a * count - b * count_before).abs() / all));
-        let (most_often, absolute) = largest(counts);
+        let [all, all_before] = [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
+        let shares = |counts: &CountsOfValue<'_>| (counts.now / all.max(1.0), counts.before / all_before.max(1.0));
+        let (most, infinity) = largest(&both, |counts| (shares(counts).0 - shares(counts).1).abs());
+        let (most_often, absolute) = largest(&both, |counts| (counts.now - counts.before).abs() / (all + all_before));
         let mut found = vec![
-            distance(Measure::LInfty, infinity, word(most)),
-            distance(Measure::NormalizedAbsoluteDifference, absolute, word(most_often)),
+            distance(Measure::LInfty, infinity, most),
+            distance(Measure::NormalizedAbsoluteDifference, absolute, most_often),
         ];
         // Samples of mostly unique values have little in common, even if their distributions are equal, so that their
         // divergence would measure the sampling.
         if now.bytes.is_some() && before.bytes.is_some() && !is_estimated {
-            let divergence = divergence(both.values().copied());
-            found.insert(1, distance(Measure::JensenShannonDivergence, divergence, None));
+            found.insert(1, distance(Measure::JensenShannonDivergence, divergence(both.iter().map(shares)), None));
         }
         return found;
     }
@@ -267,37 +265,46 @@ fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) ->
 
 /// Returns whether a feature has too many distinct values to count each.
 fn is_counted_by_estimate(values: &FeatureAccumulator) -> bool {
-    values.bytes.as_ref().is_some_and(|bytes| matches!(bytes.distinct, DistinctValues::Estimated(_)))
+    values.bytes.as_ref().is_some_and(|bytes| !bytes.is_counted())
 }
 
-/// Returns the largest difference; the last of equal ones.
-fn largest<'a>(differences: impl Iterator<Item = (&'a [u8], f64)>) -> (&'a [u8], f64) {
-    differences.fold((&[], 0.0), |most, one| if one.1 >= most.1 { one } else { most })
+/// A value, and its number of occurrences in both data sets.
+struct CountsOfValue<'a> {
+    value: &'a KeptValue,
+    now: f64,
+    before: f64,
 }
 
-/// Returns the share of each value in both data sets.
-fn shares<'a>(
-    now: Option<&'a BytesAccumulator>,
-    before: Option<&'a BytesAccumulator>,
-) -> BTreeMap<&'a [u8], (f64, f64)> {
-    let mut both = BTreeMap::<&[u8], (f64, f64)>::new();
-    now.into_iter().for_each(|now| each_share(now, |value, share| both.entry(value).or_default().0 += share));
-    before.into_iter().for_each(|before| each_share(before, |value, share| both.entry(value).or_default().1 += share));
-    both
-}
-
-/// Calls `then` with each value and its share; of a sample, if there are too many values to count.
-fn each_share<'a>(bytes: &'a BytesAccumulator, mut then: impl FnMut(&'a [u8], f64)) {
-    match &bytes.distinct {
-        DistinctValues::Counted { counts, .. } => {
-            let all = bytes.count() as f64;
-            counts.iter().for_each(|(value, count)| then(value, *count as f64 / all));
-        }
-        DistinctValues::Estimated(_) => {
-            let all = bytes.sample.values().count() as f64;
-            bytes.sample.values().for_each(|value| then(value, 1.0 / all));
+/// Returns the largest difference, and the beginning of its value; the last of equal ones.
+fn largest(counts: &[CountsOfValue<'_>], difference: impl Fn(&CountsOfValue<'_>) -> f64) -> (Option<String>, f64) {
+    let (mut most, mut value) = (0.0, None);
+    for counts in counts {
+        let found = difference(counts);
+        if found >= most {
+            (most, value) = (found, Some(counts.value));
         }
     }
+    (value.map(|value| excerpt(&value.bytes, value.length)), most)
+}
+
+/// Returns the counts of each value in both data sets, in the order of the beginnings of values; those that samples stand for, if
+/// there are too many values to count.
+fn counts_of_values<'a>(
+    now: Option<&'a BytesAccumulator>,
+    before: Option<&'a BytesAccumulator>,
+) -> Vec<CountsOfValue<'a>> {
+    let mut both = BTreeMap::new();
+    let mut add = |bytes: &'a BytesAccumulator, is_now: bool| {
+        for ValueFrequency { hash, value, count } in bytes.frequencies() {
+            // One data set may have the value whole, and the other one its beginning.
+            let key = (beginning(&value.bytes), hash);
+            let counts = both.entry(key).or_insert(CountsOfValue { value, now: 0.0, before: 0.0 });
+            *(if is_now { &mut counts.now } else { &mut counts.before }) = count;
+        }
+    };
+    now.into_iter().for_each(|bytes| add(bytes, true));
+    before.into_iter().for_each(|bytes| add(bytes, false));
+    both.into_values().collect()
 }
 
 /// Returns the Jensen-Shannon divergence in bits of two distributions, given the two shares of each part.

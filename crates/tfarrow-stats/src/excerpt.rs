@@ -6,14 +6,21 @@ use serde::Serialize;
 /// Largest number of bytes of a value that is shown.
 const MAX_SHOWN_BYTES: usize = 256;
 
-/// Returns the beginning of a value as text, with U+FFFD for bytes that are not UTF-8.
-pub(crate) fn excerpt(value: &[u8]) -> String {
-    match value.get(..MAX_SHOWN_BYTES) {
-        Some(start) if value.len() > MAX_SHOWN_BYTES => {
-            format!("{}…", String::from_utf8_lossy(start).trim_end_matches('\u{fffd}'))
-        }
-        _ => String::from_utf8_lossy(value).into_owned(),
+/// Returns the beginning of a value that is shown. UTF-8 is cut between characters.
+pub(crate) fn beginning(value: &[u8]) -> &[u8] {
+    let Some(start) = value.get(..MAX_SHOWN_BYTES).filter(|_| value.len() > MAX_SHOWN_BYTES) else { return value };
+    match std::str::from_utf8(start) {
+        // The bytes at the end begin a character.
+        Err(error) if error.error_len().is_none() => start.get(..error.valid_up_to()).unwrap_or(start),
+        _ => start,
     }
+}
+
+/// Returns the beginning of a value of this length as text, with U+FFFD for bytes that are not UTF-8.
+pub(crate) fn excerpt(value: &[u8], length: u64) -> String {
+    let start = beginning(value);
+    let more = if (start.len() as u64) < length { "…" } else { "" };
+    format!("{}{more}", String::from_utf8_lossy(start))
 }
 
 /// Serializes the first [`MAX_SHOWN_BYTES`] of a value: as a string if all of it is UTF-8, else as `{"b64": ".."}`, which

@@ -425,7 +425,76 @@ fn statistics_of_long_texts_do_not_depend_on_threads_and_chunks() {
             );
         }
     }
-    // The budget allows two values of 8 kB, but not 600.
+    // The budget allows two values of 8 kB, but of 600 only the beginnings.
     assert_eq!((one[0].distinct, one[0].is_distinct_exact, one[0].top[0].count), (2, true, 300.0));
-    assert!(!one[7].is_distinct_exact && (590..=600).contains(&one[7].distinct), "{}", one[7].distinct);
+    assert_eq!((one[0].top[0].value.len(), one[0].top[0].length), (8_000, 8_000));
+    assert_eq!((one[7].distinct, one[7].is_distinct_exact, one[7].top[0].count), (600, true, 1.0));
+    assert_eq!((one[7].top[0].value.len(), one[7].top[0].length), (256, 8_000));
+}
+
+/// Returns a file of records of the feature `x` with these values.
+fn of_values(values: impl Iterator<Item = ModelValue>) -> Vec<u8> {
+    let row = |value| ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))]);
+    frame::file(values.map(|value| example_from_row(&row(value))))
+}
+
+/// Returns the statistics of the one feature of a file.
+fn only_kind(file: &[u8]) -> KindStatistics {
+    summarize(file, 2, 1 << 20).features.remove(0).kinds.remove(0)
+}
+
+/// A text of 590 characters that differ in the end only.
+fn prompt(number: usize) -> ModelValue {
+    ModelValue::Bytes(vec![format!("{}{number:010}", "You are a helpful assistant. ".repeat(20)).into_bytes()])
+}
+
+#[test]
+fn long_texts_that_differ_in_the_end_are_different_values() {
+    // More values than are counted one by one: every second one is the same, and all others differ.
+    let file = of_values((0..60_000).map(|i| prompt(if i % 2 == 0 { 0 } else { i })));
+    let strings = only_kind(&file).strings.unwrap();
+    assert!((29_000..31_000).contains(&strings.distinct) && !strings.is_distinct_exact, "{}", strings.distinct);
+    assert_eq!(strings.sampled, Some(16_384));
+    let [top] = &strings.top[..] else { panic!("{}", strings.top.len()) };
+    assert!((29_000.0..31_000.0).contains(&top.count), "{}", top.count);
+    let json = serde_json::to_value(top).unwrap();
+    assert_eq!((json["value"].as_str().unwrap().len(), json["length"].as_u64()), (256, Some(590)));
+    // Fewer values are counted, although they do not fit the budget of bytes.
+    let strings = only_kind(&of_values((0..19_500).map(prompt).chain([prompt(7)]))).strings.unwrap();
+    assert_eq!((strings.distinct, strings.is_distinct_exact, strings.sampled), (19_500, true, None));
+    assert_eq!((strings.top[0].count, strings.top[1].count, strings.top[0].length), (2.0, 1.0, 590));
+}
+
+#[test]
+fn integers_beyond_2_to_the_53_have_exact_ranges_and_deviations() {
+    for sign in [1, -1] {
+        let found = only_kind(&of_values((0..100).map(|i| ModelValue::Int64(vec![sign * (i64::MAX - i)]))));
+        let numbers = found.numbers.unwrap();
+        let ends = [i64::MAX - 99, i64::MAX].map(|end| NumberValue::Int64(sign * end));
+        let (low, high) = if sign > 0 { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
+        assert_eq!((numbers.min, numbers.max), (low, high));
+        assert_eq!(numbers.std_dev, (9_999.0_f64 / 12.0).sqrt());
+        assert!(is_close(numbers.mean, sign as f64 * 9_223_372_036_854_775_757.5), "{}", numbers.mean);
+        let json = serde_json::to_string(&numbers).unwrap();
+        let end = if sign > 0 { "\"max\":9223372036854775807" } else { "\"min\":-9223372036854775807" };
+        assert!(json.contains(end), "{json}");
+    }
+}
+
+#[test]
+fn long_texts_have_labels_of_their_own_in_messages() {
+    let file = of_values([1, 2, 2].into_iter().map(|number| {
+        let ModelValue::Bytes(mut values) = prompt(number) else { panic!() };
+        values[0].splice(0..0, b"long ".repeat(200));
+        ModelValue::Bytes(values)
+    }));
+    let mut message = summarize(&file, 1, 1 << 20).to_proto();
+    let Some(Stats::StringStats(strings)) = message.datasets.remove(0).features.remove(0).stats else { panic!() };
+    let labels: Vec<_> = strings.top_values.iter().map(|top| (top.value.as_str(), top.frequency)).collect();
+    let [(one, 2.0), (other, 1.0)] = labels[..] else { panic!("{labels:?}") };
+    assert!(one != other && one.starts_with("long long") && one.len() < 300, "{labels:?}");
+    // Shorter texts are complete, as TFDV's.
+    let mut message = summarize(&of_values([prompt(1)].into_iter()), 1, 1 << 20).to_proto();
+    let Some(Stats::StringStats(strings)) = message.datasets.remove(0).features.remove(0).stats else { panic!() };
+    assert!(strings.top_values[0].value.ends_with("0000000001"), "{:?}", strings.top_values);
 }

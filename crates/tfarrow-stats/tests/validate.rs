@@ -12,7 +12,6 @@ use tfarrow_stats::{
 use tfarrow_testkit::oracle::{
     ModelCell, ModelRow, ModelSide, ModelValue, example_from_row, sequence_example_from_row,
 };
-use tfarrow_testkit::oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row};
 
 fn testdata(file: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file)
@@ -308,4 +307,41 @@ fn a_feature_whose_kind_changed_has_drifted() {
     let mut again = validate("shards/", &found.updated);
     again.compare(&before, None);
     assert_eq!(again.anomalies, []);
+}
+
+/// The statistics of records of the feature `x` with these texts.
+fn of_texts(texts: impl Iterator<Item = String>) -> (tempfile::TempDir, Vec<tfarrow_dataset::Shard>) {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |text: String| {
+        let value = ModelValue::Bytes(vec![text.into_bytes()]);
+        ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))])
+    };
+    let file = tfarrow_testkit::frame::file(texts.map(|text| example_from_row(&row(text))));
+    fs::write(folder.path().join("a.tfrecord"), file).unwrap();
+    let shards = resolve(&[folder.path()]).unwrap();
+    (folder, shards)
+}
+
+#[test]
+fn long_texts_with_a_common_beginning_drift() {
+    let texts = |name: &'static str| (0..12_000).map(move |i| format!("{}{name} {i}", "x".repeat(1_000)));
+    let ((_one, now), (_other, before)) = (of_texts(texts("now")), of_texts(texts("before")));
+    let progress = |_: u64, _: u64| ControlFlow::Continue(());
+    let baseline = Statistics::collect(&before, &options(), &progress).unwrap();
+    let distances = |shards| {
+        let mut found = Validation::validate(shards, &baseline.infer_schema(), None, &options(), &progress).unwrap();
+        let distances = found.compare(&baseline, None);
+        distances
+            .into_iter()
+            .map(|distance| (distance.measure, distance.value, distance.is_estimated))
+            .collect::<Vec<_>>()
+    };
+    let one = 1.0 / 12_000.0;
+    let expect = [
+        (Measure::LInfty, one, false),
+        (Measure::JensenShannonDivergence, 1.0, false),
+        (Measure::NormalizedAbsoluteDifference, one / 2.0, false),
+    ];
+    assert_eq!(distances(&now), expect);
+    assert!(distances(&before).iter().all(|(_, value, _)| *value == 0.0));
 }

@@ -20,17 +20,14 @@ fn binary_format(format: ValueFormat) -> &'static str {
 /// A frequent value: text, or the digits of a short binary value, or the format and the size of a long one. Control
 /// characters are not escaped.
 pub(crate) fn frequent(top: &TopValue) -> String {
-    const DIGITS: usize = 8;
-    // The statistics keep this many bytes of a sampled value, and not its length.
-    const CUT: usize = 256;
+    const DIGITS: u64 = 8;
     if let Some(text) = top.text() {
         return text.to_owned();
     }
     let format = binary_format(top.format());
-    match top.value.len() {
+    match top.length {
         1..=DIGITS => top.value.iter().fold("0x".to_owned(), |digits, byte| format!("{digits}{byte:02x}")),
-        CUT => format!("<{format}>"),
-        length => format!("<{format} {}>", size(length as u64)),
+        length => format!("<{format} {}>", size(length)),
     }
 }
 
@@ -138,11 +135,13 @@ mod tests {
 
     #[test]
     fn frequent_binary_values_are_digits_or_formats() {
-        let words = |value: &[u8]| frequent(&TopValue { value: value.into(), count: 1.0 });
+        let words =
+            |value: &[u8]| frequent(&TopValue { value: value.into(), length: value.len() as u64, hash: 0, count: 1.0 });
         assert_eq!(words(b"Porto\n"), "Porto\n");
         assert_eq!([&[0][..], &[3], b"a\x1b"].map(words), ["0x00", "0x03", "0x611b"]);
         assert_eq!(words(&[b"\xff\xd8\xff".as_slice(), &[0; 997]].concat()), "<JPEG 1.0 kB>");
-        assert_eq!(words(&[1; 256]), "<bytes>");
+        let cut = TopValue { value: [1; 256].into(), length: 5_000, hash: 0, count: 1.0 };
+        assert_eq!([words(&[1; 256]), frequent(&cut)], ["<bytes 256 B>", "<bytes 5.0 kB>"]);
     }
 
     #[test]

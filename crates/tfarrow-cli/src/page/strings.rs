@@ -101,19 +101,17 @@ impl FrequentValue {
             repeated.take(VALUES).cloned().collect::<Vec<TopValue>>()
         };
         let [now, before] = sides.map(top);
-        let counts = |top: &[TopValue]| {
-            top.iter().map(|top| (top.value.clone(), top.count)).collect::<HashMap<Box<[u8]>, f64>>()
-        };
+        let counts = |top: &[TopValue]| top.iter().map(|top| (top.hash, top.count)).collect::<HashMap<u64, f64>>();
         let (in_now, in_before) = (counts(&now), counts(&before));
         let share = |side: Option<&ByteStringStatistics>, count: Option<&f64>| {
             side.map(|side| count.copied().unwrap_or_default() / side.total.max(1) as f64)
         };
-        let added = before.iter().filter(|top| !in_now.contains_key(&top.value));
+        let added = before.iter().filter(|top| !in_now.contains_key(&top.hash));
         let value = |top: &TopValue| Self {
             text: excerpt(&frequent(top), VALUE_CHARS),
-            count: in_now.get(&top.value).copied().unwrap_or_default(),
-            now: share(sides[0], in_now.get(&top.value)),
-            before: share(sides[1], in_before.get(&top.value)),
+            count: in_now.get(&top.hash).copied().unwrap_or_default(),
+            now: share(sides[0], in_now.get(&top.hash)),
+            before: share(sides[1], in_before.get(&top.hash)),
         };
         now.iter().chain(added).take(VALUES).map(value).collect()
     }

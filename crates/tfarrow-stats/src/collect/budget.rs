@@ -16,7 +16,7 @@ const MAX_DISTINCT: usize = 20_000;
 const MIN_DISTINCT: usize = 256;
 /// Number of distinct byte strings of all features together, as long as [`MIN_DISTINCT`] allows it.
 const ALL_DISTINCT: usize = 1 << 19;
-/// Largest size of the distinct byte strings of one feature, in bytes.
+/// Largest size of the distinct byte strings of one feature, or of their beginnings, in bytes.
 const MAX_DISTINCT_BYTES: usize = 8 << 20;
 /// Smallest budget of bytes of one feature, for its distinct values and for its sample each.
 const MIN_BYTES: usize = 8 << 10;

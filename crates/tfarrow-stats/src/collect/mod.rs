@@ -7,6 +7,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod bytes;
+pub(crate) mod distinct;
 pub(crate) mod feature;
 pub(crate) mod formats;
 pub(crate) mod images;

@@ -64,13 +64,6 @@ impl SampleValue for u64 {}
 impl SampleValue for i64 {}
 impl SampleValue for f32 {}
 
-impl SampleValue for Box<[u8]> {
-    fn bytes(&self) -> usize {
-        // 40 bytes approximate the allocator's and the sample's overhead of a value.
-        self.len() + 40
-    }
-}
-
 /// The values with the smallest keys, as many as the budget allows in number and in bytes. `kept` may have up to twice
 /// the budget between two cuts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -183,6 +176,12 @@ fn by_key<T: Serialize, S: Serializer>(kept: &[(u64, T)], serializer: S) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl SampleValue for Box<[u8]> {
+        fn bytes(&self) -> usize {
+            self.len() + 40
+        }
+    }
 
     fn place(record: u64) -> Place {
         Place { shard: 3, record, offset: None }

@@ -457,6 +457,7 @@ mod tests {
     use crate::collect::{
         budget::Budget,
         bytes::BytesAccumulator,
+        distinct::{HashedValue, SampledValue},
         sample::{SampleKey, SampleValue},
     };
 
@@ -470,7 +471,7 @@ mod tests {
         let bytes = feature.bytes.insert(Box::<BytesAccumulator>::default());
         for record in 0..1_000 {
             let key = SampleKey::of_record(Place { shard: part as u32, record, offset: None }).of_value(0);
-            bytes.sample.add(key, budget, || vec![0; 250].into());
+            bytes.sample.add(key, budget, || SampledValue::of(HashedValue::of(&[0; 250])));
         }
         bytes.sample.cut(budget);
         let (names, skipped, losses) = (Vec::new(), DamageReport::default(), RowLosses::default());

@@ -5,11 +5,7 @@ use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
 use super::{SEQUENCE, path_step};
 use crate::{
-    collect::{
-        Statistics,
-        bytes::{BytesAccumulator, DistinctValues},
-        feature::FeatureAccumulator,
-    },
+    collect::{Statistics, bytes::BytesAccumulator, feature::FeatureAccumulator},
     proto::{
         BoolDomain, Feature, FeaturePresence, FeatureType, FixedShape, IntDomain, Schema, StringDomain, StructDomain,
         ValueCount, ValueCountList,
@@ -167,10 +163,10 @@ fn domain(summary: &FeatureSummary, values: &FeatureAccumulator) -> (Option<Doma
 }
 
 /// Returns the domain of byte strings: bool or int if all values are such, a string domain for up to
-/// [`MAX_DOMAIN_VALUES`] UTF-8 values, and none for others or if distinct values were not counted exactly.
+/// [`MAX_DOMAIN_VALUES`] UTF-8 values, and none for others or if distinct values are too many or too long to keep.
 fn string_domain(name: &str, bytes: &BytesAccumulator) -> (Option<DomainInfo>, Option<StringDomain>) {
-    let DistinctValues::Counted { counts, .. } = &bytes.distinct else { return (None, None) };
-    let text: Option<Vec<&str>> = counts.keys().map(|value| std::str::from_utf8(value).ok()).collect();
+    let Some(counts) = bytes.distinct.whole() else { return (None, None) };
+    let text: Option<Vec<&str>> = counts.map(|(value, _)| std::str::from_utf8(value).ok()).collect();
     let Some(mut text) = text.filter(|text| !text.is_empty()) else { return (None, None) };
     text.sort_unstable();
     if let Some(domain) = bool_domain(&text) {

@@ -21,7 +21,11 @@ pub use self::{
     quantiles::HistogramBucket,
 };
 use crate::{
-    collect::formats::{ValueFormat, is_text},
+    collect::{
+        bytes::ValueFrequency,
+        formats::{ValueFormat, is_text},
+        numbers::NumberValue,
+    },
     excerpt::text_or_bytes,
 };
 
@@ -160,7 +164,7 @@ pub struct ByteStringStatistics {
     pub images: Option<ImageStatistics>,
     /// The most frequent values, in descending order of their counts.
     pub top: Vec<TopValue>,
-    /// Size of the sample that `top` is of; `None` if it is of all values.
+    /// Size of the sample that `top` is of, whose counts are estimates; `None` if it is of all values.
     pub sampled: Option<u64>,
 }
 
@@ -177,17 +181,29 @@ pub struct ImageStatistics {
     pub height: Option<(u32, u32)>,
 }
 
-/// A frequent value.
+/// A frequent value. Values are counted by a hash of the whole value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TopValue {
-    /// The value; its first 256 bytes if values were sampled.
+    /// The value, or its first 256 bytes, which is all that is kept of the values of large data sets. In JSON it has at most
+    /// 256 bytes.
     #[serde(serialize_with = "text_or_bytes")]
     pub value: Box<[u8]>,
+    /// Length of the whole value in bytes.
+    pub length: u64,
+    /// XXH3 of the whole value, which tells it apart from values that begin as it does.
+    #[serde(skip)]
+    pub hash: u64,
     /// Number of times the value occurs; estimated if values were sampled.
     pub count: f64,
 }
 
 impl TopValue {
+    /// Copies a value and its count.
+    pub(crate) fn of(frequency: ValueFrequency<'_>) -> Self {
+        let ValueFrequency { hash, value, count } = frequency;
+        Self { value: value.bytes.clone(), length: value.length, hash, count }
+    }
+
     /// Returns the format that the value looks like.
     pub fn format(&self) -> ValueFormat {
         ValueFormat::of(&self.value, is_text(&self.value, std::str::from_utf8(&self.value).is_ok()))

@@ -1,8 +1,5 @@
 //! Computing the summary statistics from the accumulators of the pass.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
 use super::{
@@ -11,7 +8,7 @@ use super::{
 };
 use crate::collect::{
     Statistics,
-    bytes::{BytesAccumulator, DistinctValues},
+    bytes::{BytesAccumulator, ValueFrequency},
     feature::FeatureAccumulator,
     formats::ValueFormat,
     images::ImageAccumulator,
@@ -153,7 +150,7 @@ fn strings(bytes: &BytesAccumulator) -> ByteStringStatistics {
         formats: formats.map(|(format, count)| (format.name(), count)).collect(),
         images: images(&bytes.images),
         top: top(bytes),
-        sampled: if is_distinct_exact { None } else { sampled(&bytes.sample) },
+        sampled: if bytes.is_counted() { None } else { sampled(&bytes.sample) },
     }
 }
 
@@ -166,24 +163,19 @@ fn images(images: &ImageAccumulator) -> Option<ImageStatistics> {
 
 /// Returns the most frequent values. Values of equal counts are in descending order, as TFDV ranks them.
 fn top(bytes: &BytesAccumulator) -> Vec<TopValue> {
-    let mut top: Vec<(&[u8], f64)> = match &bytes.distinct {
-        DistinctValues::Counted { counts, .. } => {
-            counts.iter().map(|(value, count)| (&**value, *count as f64)).collect()
-        }
-        DistinctValues::Estimated(_) => {
-            let mut counts = HashMap::<&[u8], u64, RandomState>::default();
-            bytes.sample.values().for_each(|value| *counts.entry(value).or_default() += 1);
-            let weight = bytes.count() as f64 / bytes.sample.values().count().max(1) as f64;
-            // A value that the sample has once may occur any number of times.
-            let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
-            repeated.map(|(value, count)| (value, count as f64 * weight)).collect()
-        }
+    let mut top = bytes.frequencies();
+    if !bytes.is_counted() {
+        // A value that the sample has once may occur any number of times.
+        top.retain(|frequency| frequency.count > bytes.weight());
+    }
+    let order = |a: &ValueFrequency<'_>, b: &ValueFrequency<'_>| {
+        let values = (&b.value.bytes, b.hash).cmp(&(&a.value.bytes, a.hash));
+        b.count.total_cmp(&a.count).then(values)
     };
-    let order = |a: &(&[u8], f64), b: &(&[u8], f64)| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(a.0));
     if top.len() > MAX_RANKS {
         top.select_nth_unstable_by(MAX_RANKS, order);
         top.truncate(MAX_RANKS);
     }
     top.sort_unstable_by(order);
-    top.into_iter().map(|(value, count)| TopValue { value: value.into(), count }).collect()
+    top.into_iter().map(TopValue::of).collect()
 }

@@ -4,9 +4,11 @@ use tfarrow_codec::Kind;
 
 use super::{
     ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, KindStatistics, NumberStatistics,
+    TopValue,
 };
 use crate::{
     collect::slices::SliceValue,
+    excerpt::excerpt,
     proto::{
         CommonStatistics, DatasetFeatureStatistics, DatasetFeatureStatisticsList, FeatureNameStatistics, Histogram,
         NumericStatistics, Path, RankHistogram, StringStatistics,
@@ -20,6 +22,8 @@ use crate::{
 
 /// Number of top values that TFDV lists.
 const TOP: usize = 20;
+/// Length above which TFDV counts all strings as one value.
+const LARGE: u64 = 1_024;
 /// The placeholder of TFDV for a value that is not UTF-8.
 const NO_TEXT: &str = "__BYTES_VALUE__";
 
@@ -132,21 +136,29 @@ fn string(strings: Option<&ByteStringStatistics>, common: CommonStatistics) -> S
     let Some(strings) = strings else {
         return Stats::StringStats(StringStatistics { common_stats, ..Default::default() });
     };
-    let text = |value: &[u8]| std::str::from_utf8(value).unwrap_or(NO_TEXT).to_owned();
     let ranks = strings.top.iter().enumerate().map(|(rank, top)| rank_histogram::Bucket {
         low_rank: rank as u64,
         high_rank: rank as u64,
-        label: text(&top.value),
+        label: label(top),
         sample_count: top.count,
     });
     let top = strings.top.iter().take(TOP);
     Stats::StringStats(StringStatistics {
         common_stats,
         unique: strings.distinct,
-        top_values: top.map(|top| FreqAndValue { value: text(&top.value), frequency: top.count }).collect(),
+        top_values: top.map(|top| FreqAndValue { value: label(top), frequency: top.count }).collect(),
         avg_length: if strings.total > 0 { strings.mean_length as f32 } else { 0.0 },
         rank_histogram: Some(RankHistogram { buckets: ranks.collect(), ..Default::default() }),
         invalid_utf8_count: strings.invalid_utf8,
         ..Default::default()
     })
+}
+
+/// Returns the text by which TFDV tells a value apart from others. A long text has its beginning and its hash.
+fn label(top: &TopValue) -> String {
+    match std::str::from_utf8(&top.value) {
+        Err(_) => NO_TEXT.to_owned(),
+        Ok(text) if text.len() as u64 == top.length && top.length <= LARGE => text.to_owned(),
+        Ok(_) => format!("{} XXH3 {:016x}", excerpt(&top.value, top.length), top.hash),
+    }
 }

@@ -17,7 +17,7 @@ use super::{
     violations::FeatureViolations,
 };
 use crate::{
-    collect::{bytes::DistinctValues, feature::FeatureAccumulator},
+    collect::feature::FeatureAccumulator,
     proto::{Feature, FeatureType, ValueCount, feature::ShapeType},
     schema::{infer::feature_type, shape_size},
 };
@@ -189,10 +189,10 @@ impl FeatureCheck {
 
     /// Returns the byte strings outside of the domain with their counts, and whether these are all of them.
     ///
-    /// They come from the exact counts of distinct values where the accumulator has these, else from the first ones in their
+    /// They come from the counts of distinct values where the accumulator has these values whole, else from the first ones in their
     /// order.
     pub(super) fn unexpected<'a>(&'a self, values: &'a FeatureAccumulator) -> (HashMap<&'a [u8], u64>, bool) {
-        let Some(DistinctValues::Counted { counts, .. }) = values.bytes.as_ref().map(|bytes| &bytes.distinct) else {
+        let Some(counts) = values.bytes.as_ref().and_then(|bytes| bytes.distinct.whole()) else {
             let known = self.unexpected.counts.iter().map(|(value, count)| (&**value, *count));
             return (known.collect(), self.unexpected.cut.is_none());
         };
@@ -201,8 +201,7 @@ impl FeatureCheck {
             self.domain.check_string(value, &mut |_| is_unexpected = true);
             is_unexpected
         };
-        let unexpected = counts.iter().filter(|(value, _)| is_unexpected(value));
-        let unexpected: HashMap<_, _> = unexpected.map(|(value, count)| (&**value, *count)).collect();
+        let unexpected: HashMap<_, _> = counts.filter(|(value, _)| is_unexpected(value)).collect();
         let is_complete = unexpected.len() <= MAX_UNEXPECTED;
         (unexpected, is_complete)
     }
@@ -215,7 +214,7 @@ impl FeatureCheck {
         is_first
     }
 
-    /// Ends a record that has the feature: checks its number of steps.
+    /// Ends a record that has the feature: checks the steps of a feature list.
     pub(super) fn end_record(&mut self, place: Place) {
         let lists = std::mem::take(&mut self.lists);
         self.check_count(self.steps, lists.count, place);

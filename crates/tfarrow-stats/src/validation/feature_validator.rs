@@ -118,7 +118,7 @@ impl<'a> FeatureValidator<'a> {
         let word = |(value, count): &(&[u8], u64)| {
             let share = 100.0 * *count as f64 / all;
             let share = if share < 1.0 { "<1%".to_owned() } else { format!("~{}%", share.floor()) };
-            format!("{:?} ({share})", excerpt(value))
+            format!("{:?} ({share})", excerpt(value, value.len() as u64))
         };
         let listed: Vec<_> = values.iter().take(MAX_LISTED).map(word).collect();
         let more = if values.len() > MAX_LISTED { ", and others" } else { "" };
