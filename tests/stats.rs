@@ -180,6 +180,85 @@ fn bytes_of_control_characters_are_not_text() {
 }
 
 #[test]
+fn integers_beyond_2_to_the_53_are_shown_with_all_digits() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = file_of(folder.path(), (0..100).map(|i| ModelValue::Int64(vec![i64::MAX - i])));
+    let printed = tfarrow(&["stats", &source]).prints();
+    let (low, high) = ("9,223,372,036,854,775,708", "9,223,372,036,854,775,807");
+    assert!(printed.contains(low) && printed.contains(high) && printed.contains("| 28.87 |"), "{printed}");
+    let json = tfarrow(&["stats", &source, "--format", "json"]).prints();
+    assert!(json.contains("\"max\": 9223372036854775807"), "{json}");
+    let page = tfarrow(&["report", &source, "-o", "-"]).prints();
+    assert!(page.contains(low) && page.contains(high), "{page}");
+    let query = format!("SELECT min_integer, max_integer FROM summarize('{source}')");
+    let row = tfarrow(&["sql", "--format", "csv", &query]).prints();
+    assert_eq!(row, "min_integer,max_integer\n9223372036854775708,9223372036854775807\n");
+}
+
+#[test]
+fn estimates_are_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let few = file_of(folder.path(), (0..100).map(|i| ModelValue::Int64(vec![i])));
+    assert!(!tfarrow(&["stats", &few]).prints().contains('~'));
+    let exact = "SELECT is_median_exact FROM summarize";
+    assert_eq!(tfarrow(&["sql", "--format", "csv", &format!("{exact}('{few}')")]).prints(), "is_median_exact\ntrue\n");
+    let many = file_of(folder.path(), (0..20_000).map(|i| ModelValue::Int64(vec![i])));
+    let printed = tfarrow(&["stats", &many]).prints();
+    let row: Vec<_> =
+        printed.lines().find(|line| line.starts_with("| x ")).unwrap().split('|').map(str::trim).collect();
+    assert!(row[6].starts_with('~') && row[10].starts_with('~'), "{printed}");
+    assert!([5, 7, 8, 9].iter().all(|column| !row[*column].contains('~')), "{printed}");
+    assert!(printed.contains("~ marks estimates from samples of 16,384 values and more"), "{printed}");
+    assert_eq!(
+        tfarrow(&["sql", "--format", "csv", &format!("{exact}('{many}')")]).prints(),
+        "is_median_exact\nfalse\n"
+    );
+    let page = tfarrow(&["report", &many, "-o", "-"]).prints();
+    assert!(page.contains("<dd>about 9,") || page.contains("<dd>about 10,"), "{page}");
+}
+
+#[test]
+fn missing_and_unset_features_are_counted_as_by_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = [ModelValue::Int64(vec![1]), ModelValue::Unset, ModelValue::Unset];
+    let source = file_of(folder.path(), values);
+    let printed = tfarrow(&["stats", &source]).prints();
+    assert!(
+        printed.contains("| numbers | missing | unset |") && printed.contains("| x       |       0 |     2 |"),
+        "{printed}"
+    );
+    assert!(!tfarrow(&["stats", "testdata/shards/"]).prints().contains("unset"));
+}
+
+#[test]
+fn features_without_values_have_no_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    for empty in [ModelValue::Int64(Vec::new()), ModelValue::Float(Vec::new()), ModelValue::Bytes(Vec::new())] {
+        let source = file_of(folder.path(), [empty.clone(), empty]);
+        let printed = tfarrow(&["stats", &source]).prints();
+        let row = printed.lines().find(|line| line.starts_with("| x ")).unwrap();
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        assert_eq!(cells[2..4], ["0", "0"], "{printed}");
+        assert!(cells[4..].iter().all(|cell| cell.is_empty()), "{printed}");
+        let query = format!("SELECT min, median, mean FROM summarize('{source}')");
+        assert_eq!(tfarrow(&["sql", "--format", "csv", &query]).prints(), "min,median,mean\n,,\n");
+    }
+}
+
+#[test]
+fn files_without_records_have_no_features() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (empty, parquet) = (at("empty.tfrecord"), at("empty.parquet"));
+    std::fs::write(&empty, b"").unwrap();
+    tfarrow(&["sql", &format!("COPY (SELECT 1 AS a WHERE false) TO '{parquet}'")]).ends(0);
+    for source in [empty, parquet] {
+        let printed = tfarrow(&["schema", &source]).stdout;
+        assert!(!printed.contains("| record "), "{printed}");
+    }
+}
+
+#[test]
 fn event_files_have_no_features_and_a_note_that_names_sql() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html").to_str().unwrap().to_owned();

@@ -149,7 +149,7 @@ fn of_numbers(numbers: &NumberStatistics) -> Vec<Finding> {
     if count > 0 && numbers.zeros == count {
         found.push((AlertKind::AllZero, None));
     } else if count > 1 && numbers.min == numbers.max {
-        found.push((AlertKind::Constant, Some(numbers.min)));
+        found.push((AlertKind::Constant, Some(numbers.min.to_f64())));
     } else if count > 0 && numbers.zeros as f64 >= MOSTLY_ZEROS * count as f64 {
         found.push((AlertKind::MostlyZeros, share(numbers.zeros, all)));
     } else if numbers.skewness.abs() >= SKEWED {
@@ -186,6 +186,7 @@ fn of_strings(strings: &ByteStringStatistics) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NumberValue;
     use crate::profile::{Correlation, Correlations, Duplicates};
 
     fn feature(name: &str, present: u64, kinds: Vec<KindStatistics>) -> FeatureStatistics {
@@ -216,9 +217,9 @@ mod tests {
             mean: 1.0,
             std_dev: 1.0,
             skewness: 0.0,
-            min: 0.5,
+            min: NumberValue::Float(0.5),
             median: 1.0,
-            max: 2.0,
+            max: NumberValue::Float(2.0),
             deciles: Vec::new(),
             histogram: Vec::new(),
             quantiles: Vec::new(),
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!(of(|numbers| numbers.negative_infinities = 1), [(AlertKind::Infinite, Some(0.01))]);
         assert_eq!(of(|numbers| numbers.zeros = 100), [(AlertKind::AllZero, None)]);
         assert_eq!(of(|numbers| numbers.zeros = 90), [(AlertKind::MostlyZeros, Some(0.9))]);
-        assert_eq!(of(|numbers| numbers.min = 2.0), [(AlertKind::Constant, Some(2.0))]);
+        assert_eq!(of(|numbers| numbers.min = numbers.max), [(AlertKind::Constant, Some(2.0))]);
         assert_eq!(of(|numbers| numbers.skewness = -4.5), [(AlertKind::Skewed, Some(-4.5))]);
         // Integers that differ are identifiers; floats that differ are measured.
         assert_eq!(of(|numbers| numbers.are_distinct = true), []);

@@ -41,6 +41,7 @@ pub use alerts::{Alert, AlertKind, alerts};
 pub use collect::{
     Statistics, StatisticsState,
     formats::ValueFormat,
+    numbers::NumberValue,
     rows::RowStatistics,
     slices::{MAX_SLICES, Slice, SliceError, SliceValue, SlicedState, SlicedStatistics},
     why_no_features,

@@ -13,7 +13,9 @@ use super::{
 #[command(after_help = "\
 Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384 \
 values of a feature (fewer where there are more than 256 features), a random sample with a fixed seed; distinct \
-values are counted up to 20,000 (fewer where more than 3 features have long texts or 26 have texts), and estimated beyond.
+values are counted up to 20,000 (fewer where more than 3 features have long texts or 26 have texts), and estimated beyond. \
+Estimates have the mark ~; in JSON, `sampled` is the size of their sample, and `length` that of a value that is cut.
+missing counts records without the feature, unset those that have it without values of any kind.
 With --by, statistics are of all records and of each slice: up to 256 integers or byte strings.
 --format pb is a tensorflow.metadata.v0.DatasetFeatureStatisticsList, as tfdv.load_stats_binary reads it.
 

@@ -17,7 +17,7 @@ use crate::{
         partial::{self, value_name},
     },
     error::{FOUND, SUCCESS, Usage},
-    output::{self, Screen, TITLE, count, image_sizes, plural, range, short},
+    output::{self, Screen, TITLE, count, image_sizes, number, plural, range, short},
     text::escape,
 };
 
@@ -27,7 +27,11 @@ const NAME: &str = "stats";
 /// Number of characters shown of a frequent value.
 const SHOWN: usize = 24;
 
-/// The column of values that are NaN or infinite.
+/// Columns: records without the feature, records or steps with it that have no kind, numbers of values of a list, and values
+/// that are NaN or infinite.
+const MISSING: &str = "missing";
+const UNSET: &str = "unset";
+const LENGTHS: &str = "lengths";
 const NON_FINITE: &str = "NaN, inf";
 
 /// Prints the statistics.
@@ -172,9 +176,7 @@ pub(crate) fn tables(figures: &DatasetStatistics, screen: Screen) -> String {
     let strings: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(string_row(feature, kind, kind.strings.as_ref()?))).collect();
     if !strings.is_empty() {
-        let names = ["bytes", "missing", "lengths", "distinct", "bytes each", "look like", "most frequent"];
-        let right = [false, true, true, true, true, false, false];
-        parts.push(output::text_table(&names, &right, &["bytes each", "look like", "lengths"], strings, screen));
+        parts.push(string_table(strings, screen));
     }
     let bare = figures.features.iter().filter(|feature| feature.kinds.is_empty());
     let bare: Vec<_> = bare.map(|feature| escape(&feature.name)).collect();
@@ -182,23 +184,37 @@ pub(crate) fn tables(figures: &DatasetStatistics, screen: Screen) -> String {
         parts.push(format!("features without a kind, and so without values: {}", bare.join(", ")));
     }
     if let Some(size) = kinds().filter_map(|(_, kind)| kind.numbers.as_ref()?.sampled).min() {
-        parts.push(format!("medians and histograms are those of samples of {} values and more", count(size)));
+        parts.push(format!("~ marks estimates from samples of {} values and more", count(size)));
     }
     parts.join("\n")
 }
 
-fn number_table(mut rows: Vec<Vec<String>>, screen: Screen) -> String {
-    let mut names =
-        vec!["numbers", "missing", NON_FINITE, "lengths", "zeros", "min", "median", "max", "mean", "std", "histogram"];
-    let mut right = vec![false, true, true, true, true, true, true, true, true, true, false];
-    // The column is omitted where it is empty, and is not spared on narrow terminals where it is not.
-    let place = names.iter().position(|name| *name == NON_FINITE).unwrap_or_default();
-    if rows.iter().all(|row| row[place].is_empty()) {
-        names.remove(place);
-        right.remove(place);
-        rows.iter_mut().for_each(|row| drop(row.remove(place)));
-    }
-    output::text_table(&names, &right, &["std", "zeros", "mean", "histogram", "lengths"], rows, screen)
+fn number_table(rows: Vec<Vec<String>>, screen: Screen) -> String {
+    let names =
+        ["numbers", MISSING, UNSET, LENGTHS, NON_FINITE, "zeros", "min", "median", "max", "mean", "std", "histogram"];
+    table(&names, &["numbers", "histogram"], &["std", "zeros", "mean", "histogram", LENGTHS], rows, screen)
+}
+
+fn string_table(rows: Vec<Vec<String>>, screen: Screen) -> String {
+    let names = ["bytes", MISSING, UNSET, LENGTHS, "distinct", "bytes each", "look like", "most frequent"];
+    table(&names, &["bytes", "look like", "most frequent"], &["bytes each", "look like", LENGTHS], rows, screen)
+}
+
+/// A table whose columns are aligned to the right, except those of `left`. Columns of `spared` are omitted on narrow terminals.
+fn table(names: &[&str], left: &[&str], spared: &[&str], rows: Vec<Vec<String>>, screen: Screen) -> String {
+    let is_empty = |column: usize| rows.iter().all(|row| row.get(column).is_none_or(String::is_empty));
+    // These columns are omitted where they are empty, and are not spared on narrow terminals where they are not.
+    let shown: Vec<bool> =
+        names.iter().enumerate().map(|(at, name)| ![UNSET, NON_FINITE].contains(name) || !is_empty(at)).collect();
+    let names: Vec<_> = only(names.iter().copied(), &shown);
+    let right: Vec<_> = names.iter().map(|name| !left.contains(name)).collect();
+    let rows = rows.into_iter().map(|row| only(row, &shown)).collect();
+    output::text_table(&names, &right, spared, rows, screen)
+}
+
+/// The cells of the columns that are shown.
+fn only<T>(cells: impl IntoIterator<Item = T>, shown: &[bool]) -> Vec<T> {
+    cells.into_iter().zip(shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
 }
 
 fn name_of(feature: &FeatureStatistics, kind: &KindStatistics) -> String {
@@ -228,38 +244,52 @@ fn non_finite(numbers: &NumberStatistics) -> String {
 }
 
 fn number_row(feature: &FeatureStatistics, kind: &KindStatistics, numbers: &NumberStatistics) -> Vec<String> {
-    vec![
-        name_of(feature, kind),
-        count(feature.absent()),
-        non_finite(numbers),
-        range(kind.lengths.min, kind.lengths.max),
+    let about = about(numbers.sampled.is_none());
+    let figures = [
         share(numbers.zeros, numbers.count),
-        short(numbers.min),
-        short(numbers.median),
-        short(numbers.max),
+        number(numbers.min),
+        format!("{about}{}", short(numbers.median)),
+        number(numbers.max),
         short(numbers.mean),
         short(numbers.std_dev),
-        bars(&numbers.histogram),
-    ]
+        format!("{about}{}", bars(&numbers.histogram)),
+    ];
+    let mut row = common_cells(feature, kind);
+    row.push(non_finite(numbers));
+    // Without a value there are no figures.
+    row.extend(figures.map(|figure| if numbers.count > 0 { figure } else { String::new() }));
+    row
+}
+
+/// The mark of a figure that is an estimate.
+fn about(is_exact: bool) -> &'static str {
+    if is_exact { "" } else { "~" }
 }
 
 fn string_row(feature: &FeatureStatistics, kind: &KindStatistics, strings: &ByteStringStatistics) -> Vec<String> {
-    let about = if strings.is_distinct_exact { "" } else { "~" };
+    let about_top = about(strings.sampled.is_none());
     let most = strings.top.first().filter(|top| top.count > 1.0 || strings.distinct == 1).map(|top| {
         let times = output::percent(top.count as u64, strings.total);
-        format!("{} {times}", shown(&output::frequent(top)))
+        format!("{} {about_top}{times}", shown(&output::frequent(top)))
     });
     let looks: Vec<_> = strings.formats.iter().map(|(name, _)| *name).collect();
     let sizes = strings.images.and_then(image_sizes).map(|sizes| format!(" {sizes}"));
-    vec![
-        name_of(feature, kind),
-        count(feature.absent()),
-        range(kind.lengths.min, kind.lengths.max),
-        format!("{about}{}", count(strings.distinct)),
+    let figures = [
+        format!("{}{}", about(strings.is_distinct_exact), count(strings.distinct)),
         range(strings.min_length, strings.max_length),
         format!("{}{}", looks.join(", "), sizes.unwrap_or_default()),
         most.unwrap_or_default(),
-    ]
+    ];
+    let mut row = common_cells(feature, kind);
+    // Without a value there are no figures.
+    row.extend(figures.map(|figure| if strings.total > 0 { figure } else { String::new() }));
+    row
+}
+
+/// The cells that numbers and byte strings have in common.
+fn common_cells(feature: &FeatureStatistics, kind: &KindStatistics) -> Vec<String> {
+    let unset = if feature.unset > 0 { count(feature.unset) } else { String::new() };
+    vec![name_of(feature, kind), count(feature.missing), unset, range(kind.lengths.min, kind.lengths.max)]
 }
 
 /// A histogram with one character for each bucket.

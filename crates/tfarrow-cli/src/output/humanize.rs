@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use indicatif::HumanCount;
-use tfarrow_stats::{ImageStatistics, TopValue, ValueFormat};
+use tfarrow_stats::{ImageStatistics, NumberValue, TopValue, ValueFormat};
 
 /// The format and the size of a byte string, given its beginning and its length: `<JPEG 112 kB>`.
 pub(crate) fn blob(bytes: &[u8], length: usize) -> String {
@@ -88,16 +88,27 @@ pub(crate) fn short(number: f64) -> String {
     let size = number.abs();
     match number {
         _ if !number.is_finite() => number.to_string(),
-        _ if number.fract() == 0.0 && size < 1e15 => {
-            format!("{}{}", if number < 0.0 { "-" } else { "" }, count(size as u64))
-        }
+        _ if number.fract() == 0.0 && size < 1e15 => signed(number as i64),
+        _ if (999.95..1e6).contains(&size) => signed(number.round() as i64),
         _ if (1e-3..1e6).contains(&size) => {
-            let digits = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
-            let text = format!("{number:.digits$}");
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+            let digits = (3 - size.log10().floor() as i32).clamp(1, 6) as usize;
+            format!("{number:.digits$}").trim_end_matches('0').trim_end_matches('.').to_owned()
         }
         _ => format!("{number:.3e}"),
     }
+}
+
+/// A number of the data: an integer in full, another number in four digits.
+pub(crate) fn number(value: NumberValue) -> String {
+    match value {
+        NumberValue::Int64(value) => signed(value),
+        NumberValue::Float(value) => short(value),
+    }
+}
+
+/// An integer with separators of thousands: `-1,948`.
+fn signed(value: i64) -> String {
+    format!("{}{}", if value < 0 { "-" } else { "" }, count(value.unsigned_abs()))
 }
 
 /// The first `chars` characters of a text, and its size; `None` where the text is not much longer.
@@ -126,11 +137,13 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let cases = [(0.0, "0"), (-1_234_567.0, "-1,234,567"), (0.5, "0.5"), (3.24159, "3.242"), (1234.56, "1235")];
+        let cases = [(0.0, "0"), (-1_234_567.0, "-1,234,567"), (0.5, "0.5"), (3.24159, "3.242"), (1234.56, "1,235")];
+        let thousands = [(-999.96, "-1,000"), (999.94, "999.9"), (123_456.7, "123,457"), (999_999.7, "1,000,000")];
         let odd = [(1e-7, "1.000e-7"), (1.5e20, "1.500e20"), (f64::NAN, "NaN"), (f64::NEG_INFINITY, "-inf")];
-        for (number, said) in cases.into_iter().chain(odd) {
+        for (number, said) in cases.into_iter().chain(thousands).chain(odd) {
             assert_eq!(short(number), said);
         }
+        assert_eq!(number(NumberValue::Int64(i64::MIN)), "-9,223,372,036,854,775,808");
     }
 
     #[test]

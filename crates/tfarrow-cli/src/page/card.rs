@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use tfarrow_stats::{Alert, Distance, Distribution, FeatureStatistics, KindStatistics, Measure};
 
 use super::{alerts, chart, text::feature_name};
-use crate::output::{count, percent, range, short};
+use crate::output::{count, percent, plural, range, short};
 
 /// A feature, and its statistics of one kind; `None` where the feature has no kind.
 #[derive(Clone, Copy)]
@@ -33,6 +33,11 @@ pub(super) struct Card<'a> {
     pub(super) arrow: Option<String>,
     /// Some texts, where most values differ.
     pub(super) samples: Vec<String>,
+}
+
+/// The share of this number of records of all records.
+pub(super) fn share_of_records(feature: &FeatureStatistics, records: u64) -> String {
+    if records == 0 { "0".to_owned() } else { percent(records, feature.present + feature.missing) }
 }
 
 /// A figure of a card: its name, its value now, and its value before if that was another.
@@ -70,10 +75,10 @@ impl<'a> Card<'a> {
         self.distances.iter().find(divergence).map(|distance| distance.value)
     }
 
-    /// The share of records without a value.
+    /// The share of records without the feature.
     pub(super) fn missing(&self) -> f64 {
         let share = |side: FeatureKind<'_>| {
-            side.feature.absent() as f64 / (side.feature.present + side.feature.missing).max(1) as f64
+            side.feature.missing as f64 / (side.feature.present + side.feature.missing).max(1) as f64
         };
         self.side().map_or(0.0, share)
     }
@@ -133,13 +138,11 @@ impl<'a> Card<'a> {
 
     /// The figures that every feature has.
     pub(super) fn common_figures(&self) -> Vec<Figure> {
-        let missing = |side: FeatureKind<'_>| {
-            let absent = side.feature.absent();
-            Some(if absent == 0 {
-                "0".to_owned()
-            } else {
-                percent(absent, side.feature.present + side.feature.missing)
-            })
+        let missing = |side: FeatureKind<'_>| Some(share_of_records(side.feature, side.feature.missing));
+        let unset = |side: FeatureKind<'_>| match side.feature.unset {
+            0 => None,
+            steps if side.feature.is_list => Some(plural(steps, "step")),
+            records => Some(share_of_records(side.feature, records)),
         };
         let length = |side: FeatureKind<'_>| {
             let lengths = &side.kind?.lengths;
@@ -150,6 +153,7 @@ impl<'a> Card<'a> {
         let steps = |side: FeatureKind<'_>| side.feature.steps.map(|(fewest, most)| range(fewest, most));
         vec![
             self.figure("missing", missing),
+            self.figure("unset", unset),
             self.figure("steps", steps),
             self.figure(if self.is_list() { "values per step" } else { "values per record" }, length),
         ]
@@ -171,6 +175,9 @@ impl<'a> Card<'a> {
                 div class="pair" {
                     (chart::quantiles(&format!("Lengths of lists of {}", self.name()), &deciles, of(now), of(before)))
                     (percentile_table("Lengths of lists, percentiles", &deciles, of(now), of(before)))
+                }
+                @if let Some(sampled) = now.and_then(|lengths| lengths.sampled) {
+                    p class="note" { "Percentiles of lengths are estimates from a sample of " (count(sampled)) " lists." }
                 }
             }
             (distances(self.distances))

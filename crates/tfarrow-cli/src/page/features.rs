@@ -9,12 +9,12 @@ use tfarrow_stats::{Alert, DatasetStatistics, Distance, Distribution, ExampleVal
 
 use super::{
     Page,
-    card::{Card, FeatureKind},
+    card::{Card, FeatureKind, share_of_records},
     links::Links,
     numbers, strings,
     text::bytes_excerpt,
 };
-use crate::output::{count, percent, short};
+use crate::output::{count, number};
 
 /// Size limits of all cards, and of the table of the features without cards, in bytes.
 const MAX_CARD_BYTES: usize = 640_000;
@@ -179,15 +179,15 @@ fn body(card: &Card<'_>) -> Markup {
 /// A row of a feature without a card.
 fn row(card: &Card<'_>) -> Markup {
     let Some(FeatureKind { feature, kind }) = card.side() else { return Markup::default() };
-    let absent = feature.absent();
-    let missing = if absent == 0 { "0".to_owned() } else { percent(absent, feature.present + feature.missing) };
-    let numbers = kind.and_then(|kind| kind.numbers.as_ref());
-    let cells = numbers.map_or_else(Default::default, |numbers| [numbers.min, numbers.median, numbers.max].map(short));
+    let numbers = kind.and_then(|kind| kind.numbers.as_ref()).filter(|numbers| numbers.count > 0);
+    let cells = numbers.map_or_else(Default::default, |numbers| {
+        [number(numbers.min), numbers::of_sample(numbers, numbers.median).unwrap_or_default(), number(numbers.max)]
+    });
     html! {
         tr id={ "f" (card.id) } {
             th scope="row" { (card.name()) }
             td { (kind.map_or("none", |kind| kind.kind)) }
-            td { (missing) }
+            td { (share_of_records(feature, feature.missing)) }
             @for cell in cells { td { (cell) } }
             td { @if let Some(strings) = kind.and_then(|kind| kind.strings.as_ref()) { (count(strings.distinct)) } }
         }

@@ -7,7 +7,7 @@ use super::{
     card::{Card, Figure, figures, percentile_table},
     chart,
 };
-use crate::output::{count, percent, short};
+use crate::output::{count, number, percent, short};
 
 /// The figures and the histogram, and the quantiles and the lengths of lists as details.
 pub(super) fn body(card: &Card<'_>) -> Markup {
@@ -42,11 +42,8 @@ pub(super) fn body(card: &Card<'_>) -> Markup {
 }
 
 fn number_figures(card: &Card<'_>) -> Vec<Figure> {
-    let number = |name, of: fn(&NumberStatistics) -> f64| {
-        card.figure(name, move |side| {
-            let numbers = side.kind?.numbers.as_ref().filter(|numbers| numbers.count > 0)?;
-            Some(of(numbers)).filter(|value| !value.is_nan()).map(short)
-        })
+    let figure = |name, of: fn(&NumberStatistics) -> Option<String>| {
+        card.figure(name, move |side| of(side.kind?.numbers.as_ref().filter(|numbers| numbers.count > 0)?))
     };
     let share = |name, of: fn(&NumberStatistics) -> u64| {
         card.figure(name, move |side| {
@@ -56,13 +53,15 @@ fn number_figures(card: &Card<'_>) -> Vec<Figure> {
     };
     let mut all = card.common_figures();
     all.extend([
-        number("mean", |numbers| numbers.mean),
-        number("median", |numbers| numbers.median),
-        number("std. deviation", |numbers| numbers.std_dev),
-        number("minimum", |numbers| numbers.min),
-        number("maximum", |numbers| numbers.max),
+        figure("mean", |numbers| known(numbers.mean)),
+        figure("median", |numbers| of_sample(numbers, numbers.median)),
+        figure("std. deviation", |numbers| known(numbers.std_dev)),
+        figure("minimum", |numbers| Some(number(numbers.min))),
+        figure("maximum", |numbers| Some(number(numbers.max))),
         // A remainder of rounding is no skewness.
-        number("skewness", |numbers| if numbers.skewness.abs() < 1e-6 { 0.0 } else { numbers.skewness }),
+        figure("skewness", |numbers| {
+            of_sample(numbers, if numbers.skewness.abs() < 1e-6 { 0.0 } else { numbers.skewness })
+        }),
         share("zeros", |numbers| numbers.zeros),
         share("NaN", |numbers| numbers.nan),
         share("infinite", |numbers| numbers.positive_infinities),
@@ -70,6 +69,17 @@ fn number_figures(card: &Card<'_>) -> Vec<Figure> {
         card.figure("values", |side| side.kind.map(|kind| count(kind.values))),
     ]);
     all
+}
+
+/// A figure as text; `None` for one that the numbers do not have.
+fn known(figure: f64) -> Option<String> {
+    (!figure.is_nan()).then(|| short(figure))
+}
+
+/// A figure that is estimated if numbers were sampled.
+pub(super) fn of_sample(numbers: &NumberStatistics, figure: f64) -> Option<String> {
+    let about = if numbers.sampled.is_some() { "about " } else { "" };
+    known(figure).map(|figure| format!("{about}{figure}"))
 }
 
 /// Names the size of the sample that the chart is of, or the reason why there is no chart.
@@ -80,7 +90,7 @@ fn sample_note(card: &Card<'_>) -> Markup {
         @if !has_chart {
             p class="note" { "No two finite values are different." }
         } @else if let Some(sampled) = sampled {
-            p class="note" { "Histogram and quantiles: a sample of " (count(sampled)) " values." }
+            p class="note" { "Median, skewness, histogram and quantiles are estimates from a sample of " (count(sampled)) " values." }
         }
     }
 }

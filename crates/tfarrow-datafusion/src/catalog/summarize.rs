@@ -18,8 +18,8 @@ use datafusion::{
 use tfarrow_codec::{Limits, RecordType};
 use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, Shard, ShardFormat, are_events, resolve_filtered};
 use tfarrow_stats::{
-    ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, Statistics,
-    why_no_features,
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, NumberValue,
+    Statistics, why_no_features,
 };
 
 use crate::{
@@ -163,15 +163,19 @@ fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
         ("values", rows.counts(|_, kind| Some(kind?.values))),
         ("min_length", rows.counts(|_, kind| Some(kind?.lengths.min))),
         ("max_length", rows.counts(|_, kind| Some(kind?.lengths.max))),
-        ("min", rows.floats(|numbers| numbers.min)),
+        ("min", rows.floats(|numbers| numbers.min.to_f64())),
         ("median", rows.floats(|numbers| numbers.median)),
-        ("max", rows.floats(|numbers| numbers.max)),
+        ("is_median_exact", rows.exactness(|kind| Some(kind.numbers.as_ref()?.sampled.is_none()))),
+        ("max", rows.floats(|numbers| numbers.max.to_f64())),
+        // Floats do not have all integers beyond 2^53.
+        ("min_integer", rows.integers(|numbers| numbers.min)),
+        ("max_integer", rows.integers(|numbers| numbers.max)),
         ("mean", rows.floats(|numbers| numbers.mean)),
         ("std_dev", rows.floats(|numbers| numbers.std_dev)),
         ("zeros", rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.zeros))),
         ("nan", rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.nan))),
         ("distinct", rows.of_strings(|strings| strings.distinct)),
-        ("is_distinct_exact", rows.exactness()),
+        ("is_distinct_exact", rows.exactness(|kind| Some(kind.strings.as_ref()?.is_distinct_exact))),
         ("min_bytes", rows.of_strings(|strings| strings.min_length)),
         ("max_bytes", rows.of_strings(|strings| strings.max_length)),
         ("most_frequent", rows.texts(|_, kind| Some(kind?.strings.as_ref()?.top.first()?.text()?.to_owned()))),
@@ -193,17 +197,29 @@ impl Rows<'_> {
         Arc::new(self.0.iter().map(|(feature, kind)| of(feature, *kind).map(count)).collect::<Int64Array>())
     }
 
+    /// The numbers of each feature; `None` where there are no values.
+    fn numbers(&self) -> impl Iterator<Item = Option<&NumberStatistics>> {
+        self.0.iter().map(|(_, kind)| kind.as_ref()?.numbers.as_ref().filter(|numbers| numbers.count > 0))
+    }
+
     fn floats(&self, of: impl Fn(&NumberStatistics) -> f64) -> ArrayRef {
-        let number = |kind: &Option<&KindStatistics>| Some(of(kind.as_ref()?.numbers.as_ref()?));
-        Arc::new(self.0.iter().map(|(_, kind)| number(kind)).collect::<Float64Array>())
+        Arc::new(self.numbers().map(|numbers| numbers.map(&of)).collect::<Float64Array>())
+    }
+
+    /// Numbers of features with integers.
+    fn integers(&self, of: impl Fn(&NumberStatistics) -> NumberValue) -> ArrayRef {
+        let integer = |numbers: Option<&NumberStatistics>| match of(numbers?) {
+            NumberValue::Int64(value) => Some(value),
+            NumberValue::Float(_) => None,
+        };
+        Arc::new(self.numbers().map(integer).collect::<Int64Array>())
     }
 
     fn of_strings(&self, of: impl Fn(&ByteStringStatistics) -> u64) -> ArrayRef {
         self.counts(|_, kind| Some(of(kind?.strings.as_ref()?)))
     }
 
-    fn exactness(&self) -> ArrayRef {
-        let is_exact = |kind: &Option<&KindStatistics>| Some(kind.as_ref()?.strings.as_ref()?.is_distinct_exact);
-        Arc::new(self.0.iter().map(|(_, kind)| is_exact(kind)).collect::<BooleanArray>())
+    fn exactness(&self, of: impl Fn(&KindStatistics) -> Option<bool>) -> ArrayRef {
+        Arc::new(self.0.iter().map(|(_, kind)| kind.and_then(&of)).collect::<BooleanArray>())
     }
 }

@@ -87,13 +87,20 @@ def statistics_html(statistics: Statistics) -> str:
         for kind in feature["kinds"]:
             numbers, strings = kind.get("numbers") or {}, kind.get("strings") or {}
             top = next(iter(strings.get("top") or []), None)
+            median, distinct = _shown(numbers.get("median")), _shown(strings.get("distinct"))
+            if numbers.get("sampled"):
+                median = f"~{median}"
+            if strings and not strings["is_distinct_exact"]:
+                distinct = f"~{distinct}"
             rows.append(
                 [
                     feature["name"],
                     kind["kind"],
                     statistics["records"] - feature["present"],
-                    *(numbers.get(name) for name in ("min", "median", "max", "mean", "std_dev")),
-                    strings.get("distinct"),
+                    numbers.get("min"),
+                    median,
+                    *(numbers.get(name) for name in ("max", "mean", "std_dev")),
+                    distinct,
                     top["value"] if top else None,
                 ]
             )

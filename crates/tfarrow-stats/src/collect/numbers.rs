@@ -8,10 +8,33 @@ use super::{
     sum::{Moments, Summand},
 };
 
+/// A number as it is in the data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum NumberValue {
+    /// A value of an `Int64List`.
+    Int64(i64),
+    /// A value of a `FloatList`, which may be infinite, or NaN where there is no value.
+    Float(f64),
+}
+
+impl NumberValue {
+    /// Returns the number as a float; integers beyond 2^53 may be rounded.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Int64(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+}
+
 /// A value of an `Int64List` or a `FloatList`.
 pub(crate) trait Number: Summand + PartialOrd + SampleValue + std::fmt::Debug + 'static {
     /// Returns the value as a float; integers beyond 2^53 may be rounded.
     fn to_f64(self) -> f64;
+
+    /// Returns the value as it is.
+    fn to_value(self) -> NumberValue;
 
     /// Returns the value, and 0 for -0: which of two equal values is the smallest would depend on their order.
     fn with_one_zero(self) -> Self;
@@ -22,6 +45,10 @@ impl Number for i64 {
         self as f64
     }
 
+    fn to_value(self) -> NumberValue {
+        NumberValue::Int64(self)
+    }
+
     fn with_one_zero(self) -> Self {
         self
     }
@@ -30,6 +57,10 @@ impl Number for i64 {
 impl Number for f32 {
     fn to_f64(self) -> f64 {
         f64::from(self)
+    }
+
+    fn to_value(self) -> NumberValue {
+        NumberValue::Float(f64::from(self))
     }
 
     fn with_one_zero(self) -> Self {
@@ -108,14 +139,21 @@ impl<T: Number> NumberAccumulator<T> {
         self.sample.seen()
     }
 
-    /// Returns the minimum and the maximum, which may be infinite; both are NaN if there is no value other than NaN.
+    /// Returns the minimum and the maximum as floats.
     pub(crate) fn range(&self) -> (f64, f64) {
-        let infinities = [(self.negative_infinities, f64::NEG_INFINITY), (self.positive_infinities, f64::INFINITY)];
-        let infinities = infinities.into_iter().filter_map(|(count, infinity)| (count > 0).then_some(infinity));
-        let finite = self.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
-        // `min` and `max` return the other operand where one is NaN.
-        let both = finite.chain(infinities);
-        both.fold((f64::NAN, f64::NAN), |(low, high), value| (low.min(value), high.max(value)))
+        let (min, max) = self.ends();
+        (min.to_f64(), max.to_f64())
+    }
+
+    /// Returns the minimum and the maximum, which may be infinite; both are NaN if there is no value other than NaN.
+    pub(crate) fn ends(&self) -> (NumberValue, NumberValue) {
+        let infinity = |count: u64, infinity| (count > 0).then_some(NumberValue::Float(infinity));
+        let below = infinity(self.negative_infinities, f64::NEG_INFINITY);
+        let above = infinity(self.positive_infinities, f64::INFINITY);
+        let low = self.finite.map(|(low, _)| low.to_value());
+        let high = self.finite.map(|(_, high)| high.to_value());
+        let none = NumberValue::Float(f64::NAN);
+        (below.or(low).or(above).unwrap_or(none), above.or(high).or(below).unwrap_or(none))
     }
 
     /// Returns the mean: infinite if there are infinities of one sign, NaN if there are infinities of both.
@@ -127,7 +165,7 @@ impl<T: Number> NumberAccumulator<T> {
     pub(crate) fn std_dev(&self) -> f64 {
         match self.infinite_sum() {
             Some(_) => f64::NAN,
-            None => self.moments.variance::<T>(self.count() as f64).sqrt(),
+            None => self.moments.variance::<T>(self.count()).sqrt(),
         }
     }
 

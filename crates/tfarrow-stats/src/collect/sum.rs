@@ -84,20 +84,49 @@ impl ExactSum {
             (*limb, carry) = (sum, first || second);
         }
     }
+}
 
-    /// Returns the sum of this number of units minus another one, where the unit is 2^`unit`.
-    fn minus(&self, other: &Self, unit: i32) -> DoubleFloat {
-        let mut difference = DoubleFloat::default();
-        // Halves of limbs are exact as floats. The largest come first, so that rounding errors are those of the smallest.
-        for (limb, (plus, minus)) in self.0.iter().zip(other.0).enumerate().rev() {
-            for half in [1, 0] {
-                let part = |limb: u64| f64::from((limb >> (32 * half)) as u32);
-                let scale = power_of_two(unit + 64 * limb as i32 + 32 * half);
-                difference.add((part(*plus) - part(minus)) * scale);
-            }
+/// Returns the product of two integers.
+fn product(one: &[u64; LIMBS], other: &[u64; LIMBS]) -> [u64; 2 * LIMBS] {
+    let mut product = [0; 2 * LIMBS];
+    for (shift, limb) in one.iter().enumerate() {
+        let mut carry = 0;
+        // The last carry belongs to the limb above those of `other`.
+        for (place, factor) in product.iter_mut().skip(shift).zip(other.iter().chain([&0])) {
+            let sum = u128::from(*place) + u128::from(*limb) * u128::from(*factor) + carry;
+            (*place, carry) = (sum as u64, sum >> 64);
         }
-        difference
     }
+    product
+}
+
+/// Returns whether an integer is less than another one.
+fn is_less<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool {
+    // The last limb is the most significant one.
+    one.iter().rev().lt(other.iter().rev())
+}
+
+/// Returns the distance of two integers.
+fn distance<const N: usize>(one: &[u64; N], other: &[u64; N]) -> [u64; N] {
+    let (mut rest, less) = if is_less(one, other) { (*other, one) } else { (*one, other) };
+    let mut borrow = false;
+    for (limb, less) in rest.iter_mut().zip(less) {
+        let (left, first) = limb.overflowing_sub(*less);
+        let (left, second) = left.overflowing_sub(u64::from(borrow));
+        (*limb, borrow) = (left, first || second);
+    }
+    rest
+}
+
+/// Returns an integer multiplied by 2^`unit`, rounded to nearest.
+fn rounded(limbs: &[u64], unit: i32) -> f64 {
+    let Some(top) = limbs.iter().rposition(|limb| *limb > 0) else { return 0.0 };
+    let first = top.saturating_sub(1);
+    let (low, high) = limbs.split_at(first);
+    let mut value = high.iter().take(2).rev().fold(0_u128, |value, limb| value << 64 | u128::from(*limb));
+    // The lower limbs only decide between two floats that are equally near.
+    value |= u128::from(low.iter().any(|limb| *limb > 0));
+    value as f64 * power_of_two(unit + 64 * first as i32)
 }
 
 /// Returns 2^`exponent`, for exponents of normal floats.
@@ -133,64 +162,28 @@ impl Moments {
 
     /// Returns the sum of the numbers, rounded. They have the type `T`.
     pub(crate) fn sum<T: Summand>(&self) -> f64 {
-        self.positive.minus(&self.negative, T::UNIT).value()
+        let magnitude = rounded(&self.magnitude_of_sum(), T::UNIT);
+        if is_less(&self.positive.0, &self.negative.0) { -magnitude } else { magnitude }
     }
 
-    /// Returns the population variance of `count` numbers of the type `T`.
-    pub(crate) fn variance<T: Summand>(&self, count: f64) -> f64 {
-        let sum = self.positive.minus(&self.negative, T::UNIT).normal();
-        let squares = self.squares.minus(&ExactSum::default(), 2 * T::UNIT).normal();
-        squares.minus(sum.square().divided(count)).max(0.0) / count
-    }
-}
-
-/// A number as an unevaluated sum of two floats, with about 106 bits: `low` has the rounding errors of `high`.
-#[derive(Clone, Copy, Debug, Default)]
-struct DoubleFloat {
-    high: f64,
-    low: f64,
-}
-
-impl DoubleFloat {
-    /// Adds a finite float.
-    fn add(&mut self, value: f64) {
-        let sum = self.high + value;
-        let taken = sum - self.high;
-        self.low += (self.high - (sum - taken)) + (value - taken);
-        self.high = sum;
+    /// Returns the population variance of `count` numbers of the type `T`, rounded.
+    ///
+    /// ```text
+    /// count * sum of squares - sum²     exact, so that large numbers with small differences have the right variance
+    /// -----------------------------
+    ///            count²
+    /// ```
+    pub(crate) fn variance<T: Summand>(&self, count: u64) -> f64 {
+        let mut factor = [0; LIMBS];
+        factor[0] = count;
+        let sum = self.magnitude_of_sum();
+        let numerator = distance(&product(&self.squares.0, &factor), &product(&sum, &sum));
+        rounded(&numerator, 2 * T::UNIT) / count as f64 / count as f64
     }
 
-    /// Returns the number, rounded.
-    fn value(self) -> f64 {
-        self.high + self.low
-    }
-
-    /// Returns the same number where `high` is the number rounded to nearest and `low` the rounding error.
-    fn normal(self) -> Self {
-        let mut normal = Self { high: self.high, low: 0.0 };
-        normal.add(self.low);
-        normal
-    }
-
-    /// Returns the square.
-    fn square(self) -> Self {
-        let high = self.high * self.high;
-        let lost = self.high.mul_add(self.high, -high);
-        Self { high, low: lost + 2.0 * self.high * self.low + self.low * self.low }
-    }
-
-    /// Returns the quotient by a float.
-    fn divided(self, by: f64) -> Self {
-        let high = self.high / by;
-        let rest = (-high).mul_add(by, self.high);
-        Self { high, low: (rest + self.low) / by }
-    }
-
-    /// Returns the difference, rounded.
-    fn minus(self, other: Self) -> f64 {
-        let mut difference = self;
-        difference.add(-other.high);
-        difference.high + (difference.low - other.low)
+    /// Returns the magnitude of the sum in units.
+    fn magnitude_of_sum(&self) -> [u64; LIMBS] {
+        distance(&self.positive.0, &self.negative.0)
     }
 }
 
@@ -231,15 +224,28 @@ mod tests {
         let day = 86_400_i64;
         let moments = moments((0..day).map(|second| 1_700_000_000 + second));
         let expect = ((day as f64).powi(2) - 1.0) / 12.0;
-        let found = moments.variance::<i64>(day as f64);
+        let found = moments.variance::<i64>(day as u64);
         assert!((found / expect - 1.0).abs() < 1e-12, "{found} {expect}");
+    }
+
+    #[test]
+    fn the_variance_of_the_largest_integers_is_accurate() {
+        // 0, 1, .., 99 below the largest integer.
+        for sign in [1, -1] {
+            let moments = moments((0..100).map(|less| sign * (i64::MAX - less)));
+            assert_eq!(moments.variance::<i64>(100), (100_f64.powi(2) - 1.0) / 12.0);
+        }
+        assert_eq!(moments([i64::MIN, i64::MAX]).variance::<i64>(2), (2_f64.powi(64) / 2.0).powi(2));
+        assert_eq!(moments([f32::MAX, -f32::MAX]).variance::<f32>(2), f64::from(f32::MAX).powi(2));
+        let smallest = f32::from_bits(1);
+        assert_eq!(moments([smallest, -smallest]).variance::<f32>(2), f64::from(smallest).powi(2));
     }
 
     #[test]
     fn repeated_numbers_have_no_variance() {
         let moments_of = moments(std::iter::repeat_n(1_700_000_000_123_456_789_i64, 3_000_000));
-        assert!(moments_of.variance::<i64>(3e6).sqrt() < 1e-12 * 1.7e18, "{}", moments_of.variance::<i64>(3e6));
-        assert_eq!(moments(std::iter::repeat_n(0.1_f32, 300_000)).variance::<f32>(3e5), 0.0);
+        assert!(moments_of.variance::<i64>(3_000_000) == 0.0);
+        assert_eq!(moments(std::iter::repeat_n(0.1_f32, 300_000)).variance::<f32>(300_000), 0.0);
     }
 
     #[test]

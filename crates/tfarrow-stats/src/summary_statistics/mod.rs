@@ -121,13 +121,13 @@ pub struct NumberStatistics {
     /// The skewness of the finite values, from the same sample as the median; NaN if they do not vary. 0 for symmetric
     /// distributions, 2 for an exponential one.
     pub skewness: f64,
-    /// The minimum, as a float: integers beyond 2^53 may be rounded.
-    pub min: f64,
-    /// The median.
+    /// The minimum.
+    pub min: NumberValue,
+    /// The median, as a float: integers beyond 2^53 may be rounded.
     pub median: f64,
-    /// The maximum, as a float: integers beyond 2^53 may be rounded.
-    pub max: f64,
-    /// The 11 deciles, from the minimum to the maximum.
+    /// The maximum.
+    pub max: NumberValue,
+    /// The 11 deciles, from the minimum to the maximum, as floats.
     pub deciles: Vec<f64>,
     /// The histogram with buckets of equal width.
     pub histogram: Vec<HistogramBucket>,

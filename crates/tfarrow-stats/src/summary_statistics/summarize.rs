@@ -94,7 +94,7 @@ fn lengths(seen: &KindSummary, sample: &ValueSample<u64>) -> ListLengths {
 
 /// Summarizes numbers. The extremes are exact, also if values were sampled.
 pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatistics {
-    let (min, max) = numbers.range();
+    let (min, max) = numbers.ends();
     let quantiles = number_quantiles(numbers);
     NumberStatistics {
         count: numbers.count(),

@@ -123,9 +123,9 @@ fn numeric(numbers: Option<&NumberStatistics>, common: CommonStatistics) -> Stat
         mean: numbers.mean,
         std_dev: numbers.std_dev,
         num_zeros: numbers.zeros,
-        min: numbers.min,
+        min: numbers.min.to_f64(),
         median: numbers.median,
-        max: numbers.max,
+        max: numbers.max.to_f64(),
         histograms,
     })
 }

@@ -40,7 +40,7 @@ pub(super) fn text(found: &InferredSchema, screen: Screen) -> String {
         row
     });
     let mut rows: Vec<_> = rows.collect();
-    if found.record_type() == RecordType::Raw {
+    if found.record_type() == RecordType::Raw && found.inferred().summary.records() > 0 {
         rows.push(["record", "", "100 %", "0", "0", "", "binary"].map(str::to_owned).to_vec());
     }
     let mut text = format!("{}\n{}", found.headline(), text_table(&names, &right, &["unset", "missing"], rows, screen));
