@@ -467,6 +467,31 @@ def test_results_of_queries_are_read_only():
     assert whole["label"].shape == (200,) and whole["embedding"].shape == (200, 8)
 
 
+def test_texts_and_bytes_are_arrays_of_objects(tmp_path):
+    values = {"t": ["x\0", "yy", ""], "b": [b"\xff\x00", b"\xfe\x01", b"\xfd"]}
+    write_records(tmp_path / "x.tfrecord", [example(t=[t], b=[b]) for t, b in zip(*values.values())])
+    whole = tfarrow.scan(tmp_path / "x.tfrecord").to_numpy()
+    for name, expected in values.items():
+        found = np.asarray(whole[name])
+        assert (found.dtype, found.shape, found.tolist()) == (object, (3,), expected)
+        assert np.array(whole[name])[1] == expected[1]
+    assert np.asarray(whole["t"], dtype="U2").tolist() == ["x", "yy", ""]
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(whole["t"], copy=False)
+    missing = np.asarray(tfarrow.sql("SELECT * FROM (VALUES ('a'), (NULL))").to_numpy()["column1"])
+    assert missing.tolist() == ["a", None]
+
+
+def test_ragged_columns_and_structs_are_arrays_of_objects():
+    ragged = tfarrow.scan(RAGGED).to_numpy()["ints"]
+    found = np.asarray(ragged)
+    assert found.dtype == object and found.shape == (30,) and found[0] is None and found[1].tolist() == ragged[1].tolist()
+    # Also where all rows have one length.
+    assert np.asarray(Ragged(np.arange(4), np.array([0, 2, 4]))).shape == (2,)
+    structs = tfarrow.sql("SELECT named_struct('a', 1, 'b', 'x') AS s").to_numpy()["s"]
+    assert np.asarray(structs).tolist() == [{"a": 1, "b": "x"}]
+
+
 def test_columns_pickle():
     batch = next(scan_all(SHARDS).batches(5)).to_numpy()
     again = pickle.loads(pickle.dumps(batch))

@@ -36,6 +36,10 @@ class _Rows:
         """A row that is not missing."""
         raise NotImplementedError
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """An array of objects, one for each row. numpy's own texts and bytes have no NUL at their end."""
+        return _objects(self, dtype, copy)
+
 
 class BytesColumn(_Rows):
     """Byte strings or texts, one for each row, over one piece of memory.
@@ -46,7 +50,8 @@ class BytesColumn(_Rows):
         valid: whether each row has a value: ``bool`` of shape ``(rows,)``; None if each has.
         is_text: whether the values are UTF-8.
 
-    ``column[i]`` is a memoryview without a copy, a str if ``is_text``, or None. ``column[a:b]`` is a list of these.
+    ``column[i]`` is a memoryview without a copy, a str if ``is_text``, or None. ``column[a:b]`` is a list of these, and
+    ``numpy.asarray(column)`` an array of objects: bytes, str and None.
 
     >>> batch = next(tfarrow.scan("testdata/shards/").batches(2))
     >>> batch["city"][0]
@@ -70,6 +75,10 @@ class BytesColumn(_Rows):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (BytesColumn, (self.data, self.offsets, self.valid, self.is_text))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """An array of objects: bytes, or str if ``is_text``; None where a row has none."""
+        return _objects(self.tolist(), dtype, copy)
 
     def tolist(self) -> list[bytes | str | None]:
         """Copies the values: bytes, or str if ``is_text``; None where a row has none."""
@@ -193,12 +202,28 @@ class StructColumn:
     def __reduce__(self) -> tuple[Any, ...]:
         return (StructColumn, (self.fields, self._rows, self.valid, self._singles))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """An array of objects: a dict for each row, as ``structs[i]``."""
+        return _objects(self, dtype, copy)
+
     def tolist(self) -> list[dict[str, Any] | None]:
         """Copies the rows to dicts; None where a row has none."""
         return [None if row is None else _item(row) for row in self]
 
     def __repr__(self) -> str:
         return f"StructColumn({len(self)} rows: {', '.join(self.fields)})"
+
+
+def _objects(rows: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+    """An array of objects, one for each row."""
+    import numpy as np
+
+    if copy is False:
+        raise ValueError("the rows have no form in numpy without a copy")
+    array = np.empty(len(rows), dtype=object)
+    for row, value in enumerate(rows):
+        array[row] = value
+    return array if dtype is None else array.astype(dtype)
 
 
 def _structs(rows: int, names: list[str], valid: np.ndarray | None, fields: list[tuple[Any, ...]]) -> StructColumn:
