@@ -1,9 +1,6 @@
 //! The text of a CSV or JSON file: decompressed, and without a byte order mark.
 
-use std::{
-    fs::File,
-    io::{self, Chain, Cursor, Read},
-};
+use std::io::{self, Chain, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 use tfarrow_dataset::{Error, Result, Shard};
@@ -29,7 +26,7 @@ impl TextReader {
     /// # Errors
     /// A file that cannot be opened or read, and one of UTF-16.
     pub(crate) fn open(shard: &Shard) -> Result<Self> {
-        let opened = File::open(shard.local_path()).and_then(Self::of_file);
+        let opened = shard.open().and_then(Self::of_file);
         let (head, text) = opened.map_err(|e| Error::io(&shard.path, e))?;
         if UTF_16.iter().any(|mark| head.starts_with(mark)) {
             let advice = "convert the file, such as with iconv -f utf-16 -t utf-8";
@@ -39,7 +36,7 @@ impl TextReader {
     }
 
     /// The first bytes of the text without the byte order mark of UTF-8, and the rest.
-    fn of_file(file: File) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+    fn of_file(file: Box<dyn Read + Send>) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
         let (head, file) = begin(file, GZIP.len())?;
         let is_gzip = head == GZIP;
         let file = Cursor::new(head).chain(file);

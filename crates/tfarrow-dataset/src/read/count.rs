@@ -7,7 +7,7 @@ use std::{
 
 use tfarrow_codec::frame::{HEADER, frame_length};
 
-use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader};
+use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader, sharding::listed_file::check_size};
 
 /// Minimum mean size in bytes of records whose data is skipped with seeks. Below it, reading everything is faster than
 /// a seek for each header.
@@ -17,7 +17,7 @@ const HOP_BYTES: u64 = 64 << 10;
 /// where that is faster.
 ///
 /// # Errors
-/// I/O errors, corrupt lengths, and truncated shards.
+/// I/O errors, corrupt lengths, truncated shards, and shards that are truncated while they are read.
 pub fn count(shard: &Shard, options: &ReadOptions) -> Result<u64> {
     let mut reader = ShardReader::open(shard, options)?;
     let (mut records, mut bytes) = (0, 0);
@@ -48,6 +48,7 @@ fn read_on(mut reader: ShardReader, mut records: u64) -> Result<u64> {
 fn hop(shard: &Shard, mut records: u64, mut offset: u64) -> io::Result<Option<u64>> {
     let mut file = File::open(shard.local_path())?;
     let end = file.metadata()?.len();
+    check_size(end, shard.size)?;
     let mut header = [0; HEADER];
     while offset < end {
         if end - offset < HEADER as u64 {
@@ -61,5 +62,7 @@ fn hop(shard: &Shard, mut records: u64, mut offset: u64) -> io::Result<Option<u6
         }
         records += 1;
     }
+    // The data after the last header was not read.
+    check_size(file.metadata()?.len(), end)?;
     Ok(Some(records))
 }

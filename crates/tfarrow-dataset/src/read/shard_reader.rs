@@ -8,8 +8,7 @@
 //! ```
 
 use std::{
-    fs::File,
-    io::{Read, Seek, SeekFrom},
+    io::Read,
     mem,
     path::{Path, PathBuf},
 };
@@ -151,13 +150,8 @@ impl ShardReader {
     /// # Errors
     /// An I/O error.
     pub(crate) fn resume(shard: &Shard, options: &ReadOptions, record: u64, offset: u64) -> Result<Self> {
-        let open = || {
-            let mut file = File::open(shard.local_path())?;
-            file.seek(SeekFrom::Start(offset))?;
-            Ok(file)
-        };
-        let file = open().map_err(|error| Error::io(&shard.path, error))?;
-        let mut reader = Self::of_stream(Stream::plain(Box::new(file)), shard.path.clone(), options);
+        let file = shard.open_at(offset).map_err(|error| Error::io(&shard.path, error))?;
+        let mut reader = Self::of_stream(Stream::plain(file), shard.path.clone(), options);
         reader.buffer = reader.buffer.starting_at(record, offset);
         reader.shared = shard.shared_features();
         Ok(reader)

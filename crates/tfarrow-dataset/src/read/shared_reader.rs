@@ -27,7 +27,10 @@ use tfarrow_codec::{
     frame::{Framer, Span},
 };
 
-use crate::{Compression, Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader, lock::lock};
+use crate::{
+    Compression, Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader, lock::lock,
+    sharding::listed_file::check_size,
+};
 
 /// A shard that several threads read.
 pub struct SharedReader(Access);
@@ -139,6 +142,7 @@ impl PlainFile {
     fn open(shard: &Shard, options: &ReadOptions) -> io::Result<Self> {
         let file = File::open(shard.local_path())?;
         let size = file.metadata()?.len();
+        check_size(size, shard.size)?;
         let framer = Framer::new(options.limits);
         Ok(Self {
             shard: shard.clone(),
@@ -227,23 +231,28 @@ impl PlainFile {
             if memory.len() < room || memory.len() > 2 * room {
                 memory = vec![0; room];
             }
-            filled = self.read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
+            self.read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
+            filled = wanted;
         }
         Ok(Piece { at, memory, filled })
     }
 
-    /// Fills `to` with the bytes at `at`, and returns their number: fewer only at the end of the file.
-    fn read_at(&self, at: u64, to: &mut [u8]) -> Result<usize> {
+    /// Fills `to` with the bytes at `at`, which the file had when it was opened.
+    ///
+    /// # Errors
+    /// An I/O error, and a file that has become shorter.
+    fn read_at(&self, at: u64, to: &mut [u8]) -> Result<()> {
+        let failed = |error| Error::io(&self.shard.path, error);
         let mut filled = 0;
         while let Some(rest) = to.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             match read_at(&self.file, rest, at + filled as u64) {
-                Ok(0) => break,
+                Ok(0) => return check_size(at + filled as u64, self.size).map_err(failed),
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(&self.shard.path, error)),
+                Err(error) => return Err(failed(error)),
             }
         }
-        Ok(filled)
+        Ok(())
     }
 
     /// Finds the records of the piece whose turn it is. An error after them is kept until they were returned, or is
@@ -301,9 +310,9 @@ impl PlainFile {
             piece.memory.reserve_exact(long - piece.memory.len());
             piece.memory.resize(long, 0);
         }
-        let more = self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
-        piece.filled += more;
-        Ok(more)
+        self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
+        piece.filled = long;
+        Ok(there)
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod folder_columns;
 pub(crate) mod glob;
+pub(crate) mod listed_file;
 pub(crate) mod missing;
 pub(crate) mod natural_sort;
 pub(crate) mod part;

@@ -1,8 +1,8 @@
 //! One shard of a data set.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufRead, Read, Seek, SeekFrom},
+    fs,
+    io::{self, BufRead, Read},
     path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, OnceLock},
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, TempPath};
 use tfarrow_codec::SharedFeatures;
 
+use super::listed_file::ListedFile;
 use crate::{
     Compression, Error, Payload, Result, ShardFormat,
     file_names::STDIN,
@@ -345,27 +346,26 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// Opens a plain file or object for reading from the byte `from` on.
+    /// Opens a plain file or object for reading from the byte `from` on. Reading fails if the file has become shorter than
+    /// when it was listed.
     pub(crate) fn open_at(&self, from: u64) -> io::Result<Box<dyn Read + Send>> {
         match &self.object {
             Some(object) if self.spool.is_none() => Ok(object.open_at(from)),
-            _ => {
-                let mut file = File::open(self.local_path())?;
-                file.seek(SeekFrom::Start(from))?;
-                Ok(Box::new(file))
-            }
+            _ => Ok(Box::new(ListedFile::open_at(self.local_path(), from, self.size)?)),
         }
     }
 
-    /// Opens the shard for reading from its start.
-    pub(crate) fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+    /// Opens the shard for reading from its start, as it is stored. Reading fails if the file has become shorter than when it was
+    /// listed.
+    ///
+    /// # Errors
+    /// An I/O error.
+    #[doc(hidden)]
+    pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         if self.is_stdin() && self.is_stream() {
             return Ok(Box::new(io::stdin()));
         }
-        match &self.object {
-            Some(object) if self.spool.is_none() => Ok(object.open()),
-            _ => Ok(Box::new(File::open(self.local_path())?)),
-        }
+        self.open_at(0)
     }
 }
 

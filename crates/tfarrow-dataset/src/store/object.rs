@@ -189,12 +189,8 @@ impl Object {
         Ok(stream::iter(parts(from, self.size)).map(part).buffered(AHEAD).boxed())
     }
 
-    /// Opens the object for reading from its start. Requests run ahead of the reader.
-    pub(crate) fn open(&self) -> Box<dyn Read + Send> {
-        self.open_at(0)
-    }
-
     /// Opens the object for reading from the byte `from` on; the store must return ranges for another one than the first.
+    /// Requests run ahead of the reader.
     pub(crate) fn open_at(&self, from: u64) -> Box<dyn Read + Send> {
         let (send, parts) = channel(1);
         let object = self.clone();
@@ -287,7 +283,7 @@ mod tests {
     }
 
     fn open(store: &Arc<dyn ObjectStore>) -> Box<dyn Read + Send> {
-        Object::find(store, "a").unwrap().unwrap().open()
+        Object::find(store, "a").unwrap().unwrap().open_at(0)
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl ExistingObject {
 
     /// Opens the object for reading from its start.
     pub fn open(&self) -> Box<dyn Read + Send> {
-        self.object.open()
+        self.object.open_at(0)
     }
 
     /// Reads the first `count` bytes, or all of a smaller object, with one request.

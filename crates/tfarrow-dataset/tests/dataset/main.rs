@@ -11,6 +11,7 @@ mod pieces;
 mod refusal;
 mod resolve;
 mod shared;
+mod truncated;
 
 use std::{
     fs,
