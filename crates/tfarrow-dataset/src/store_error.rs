@@ -5,6 +5,9 @@ use std::{error::Error as StdError, io, iter};
 
 use object_store::Error;
 
+/// Message for an object that has another version than the one that was found.
+pub(crate) const REPLACED: &str = "the object was replaced while it was read";
+
 /// Returns an error whose cause is in plain words: the finding of the server and a next step.
 pub(crate) fn plain(error: Error) -> Error {
     match error {
@@ -12,6 +15,7 @@ pub(crate) fn plain(error: Error) -> Error {
         Error::PermissionDenied { path, source } => Error::PermissionDenied { path, source: words(source) },
         Error::Unauthenticated { path, source } => Error::Unauthenticated { path, source: words(source) },
         Error::NotFound { path, source } => Error::NotFound { path, source: words(source) },
+        Error::Precondition { path, .. } => Error::Precondition { path, source: REPLACED.into() },
         other => other,
     }
 }
@@ -24,7 +28,8 @@ pub(crate) fn without_variant(error: io::Error) -> io::Error {
             Error::Generic { source, .. }
             | Error::PermissionDenied { source, .. }
             | Error::Unauthenticated { source, .. }
-            | Error::NotFound { source, .. },
+            | Error::NotFound { source, .. }
+            | Error::Precondition { source, .. },
         ) => io::Error::new(kind, source),
         Ok(other) => io::Error::new(kind, other),
         Err(error) => error,

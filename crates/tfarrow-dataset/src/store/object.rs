@@ -13,11 +13,13 @@ use futures::{
     executor::block_on,
     stream::{self, BoxStream},
 };
-use object_store::{Attributes, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path as Key};
+use object_store::{
+    Attributes, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path as Key,
+};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::{AHEAD, PART, location::parse_key, runtime::runtime, wait};
-use crate::store_error::without_variant;
+use crate::store_error::{REPLACED, without_variant};
 
 /// Number of bytes of an object's first request: often only the first records are needed.
 const FIRST_PART: u64 = 1 << 20;
@@ -42,6 +44,8 @@ pub(crate) struct Object {
     pub(crate) size: u64,
     /// ETag of the version, so that reading fails, instead of mixing two versions, if the object is replaced.
     tag: Option<String>,
+    /// The time of the last change; `None` if another process found the object.
+    changed: Option<String>,
     /// The ETag, or the time of the last change if the store has no ETags.
     pub(crate) version: String,
     /// Set if the store returns ranges of bytes. Some web servers do not.
@@ -59,9 +63,10 @@ impl fmt::Debug for Object {
 impl Object {
     /// Creates an object from the metadata that its store returned.
     pub(crate) fn new(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
-        let version = meta.e_tag.clone().unwrap_or_else(|| meta.last_modified.to_rfc3339());
-        let (store, key) = (Arc::clone(store), meta.location);
-        Self { store, key, size: meta.size, tag: meta.e_tag, version, has_ranges: true, has_query: false }
+        let changed = meta.last_modified.to_rfc3339();
+        let version = meta.e_tag.clone().unwrap_or_else(|| changed.clone());
+        let (store, key, changed) = (Arc::clone(store), meta.location, Some(changed));
+        Self { store, key, size: meta.size, tag: meta.e_tag, changed, version, has_ranges: true, has_query: false }
     }
 
     /// Creates an object that another process has found.
@@ -69,7 +74,7 @@ impl Object {
         let ObjectAddress { key: _, tag, has_ranges } = address;
         // Only a conversion that is resumed compares versions, and it finds its objects itself.
         let version = tag.clone().unwrap_or_default();
-        Self { store, key, size, tag, version, has_ranges, has_query: false }
+        Self { store, key, size, tag, changed: None, version, has_ranges, has_query: false }
     }
 
     /// The address of the object, without the query of the URL.
@@ -147,9 +152,37 @@ impl Object {
         if from >= to {
             return Ok(Bytes::new());
         }
-        let range = Some(GetRange::Bounded(from..to));
+        self.get(Some(GetRange::Bounded(from..to))).await?.bytes().await
+    }
+
+    /// Requests a range, or all bytes.
+    ///
+    /// # Errors
+    /// The request failed, or the object was replaced.
+    async fn get(&self, range: Option<GetRange>) -> object_store::Result<GetResult> {
         let options = GetOptions { range, if_match: self.tag.clone(), ..GetOptions::default() };
-        self.store.get_opts(&self.key, options).await?.bytes().await
+        let answer = self.store.get_opts(&self.key, options).await?;
+        self.check_version(&answer.meta)?;
+        Ok(answer)
+    }
+
+    /// Checks that an answer has the version that was found: some web servers ignore the ETag of a request. Without an ETag, the
+    /// time of the last change and the size are compared.
+    ///
+    /// # Errors
+    /// The object was replaced.
+    fn check_version(&self, answer: &ObjectMeta) -> object_store::Result<()> {
+        let is_same = match (&self.tag, &answer.e_tag) {
+            (Some(tag), Some(other)) => tag == other,
+            _ => {
+                let has_changed = self.changed.as_ref().is_some_and(|at| *at != answer.last_modified.to_rfc3339());
+                !has_changed && self.size == answer.size
+            }
+        };
+        if is_same {
+            return Ok(());
+        }
+        Err(object_store::Error::Precondition { path: self.key.to_string(), source: REPLACED.into() })
     }
 
     /// Reads at least the first `count` bytes, or all.
@@ -172,8 +205,7 @@ impl Object {
 
     /// Reads all bytes in one request.
     async fn complete(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
-        let options = GetOptions { if_match: self.tag.clone(), ..GetOptions::default() };
-        Ok(self.store.get_opts(&self.key, options).await?.into_stream())
+        Ok(self.get(None).await?.into_stream())
     }
 
     /// Reads the bytes from `from` on, in order. Several requests run at the same time. A store without ranges returns all bytes.
@@ -317,5 +349,36 @@ mod tests {
         let mut rest = Vec::new();
         let read = read.read_to_end(&mut rest);
         assert!(read.is_err() || rest.iter().all(|byte| *byte == 1), "two versions were mixed");
+    }
+
+    #[test]
+    fn a_store_that_ignores_the_tag_does_not_mix_versions() {
+        let store = store(vec![1; 10]);
+        // The request has no tag, so that the store returns any version.
+        let object = Object { tag: None, ..Object::find(&store, "a").unwrap().unwrap() };
+        assert_eq!(block_on(object.bytes(0, 10)).unwrap(), vec![1; 10]);
+        block_on(store.put(&Key::from("a"), vec![2; 11].into())).unwrap();
+        let error = block_on(object.bytes(0, 10)).unwrap_err();
+        assert_eq!(without_variant(error.into()).to_string(), REPLACED);
+    }
+
+    #[test]
+    fn versions_are_compared_by_tag_or_else_by_date_and_size() {
+        let store = store(vec![1; 10]);
+        let object = Object::find(&store, "a").unwrap().unwrap();
+        let found = block_on(store.head(&Key::from("a"))).unwrap();
+        let later = found.last_modified + std::time::Duration::from_secs(1);
+        let tag = |tag: &str| Some(tag.to_owned());
+        for (e_tag, last_modified, size, is_same) in [
+            (found.e_tag.clone(), found.last_modified, 10, true),
+            (found.e_tag.clone(), later, 10, true),
+            (tag("other"), found.last_modified, 10, false),
+            (None, found.last_modified, 10, true),
+            (None, later, 10, false),
+            (None, found.last_modified, 11, false),
+        ] {
+            let answer = ObjectMeta { e_tag, last_modified, size, ..found.clone() };
+            assert_eq!(object.check_version(&answer).is_ok(), is_same, "{answer:?}");
+        }
     }
 }
