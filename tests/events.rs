@@ -294,3 +294,37 @@ fn formats_of_features_reject_events() {
         assert!(run.ends(2).contains("the format describes features of tf.Example records"), "{format}");
     }
 }
+
+/// TensorBoard takes each file whose name contains `tfevents`, in folders of any name.
+#[test]
+fn event_files_are_known_by_name_or_by_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        "run61.events.out.tfevents.1640984794.host.0",
+        "a/my.tfevents",
+        "b/tfevents.123",
+        "c/events.out.tfevents.1.h.v2",
+        "_d/events.out.tfevents.1.h.profile-empty",
+        "e/by_content",
+    ];
+    for file in files {
+        let file = folder.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::copy(path(FIRST), file).unwrap();
+    }
+    fs::write(folder.path().join("_d/notes.txt"), "hidden").unwrap();
+    let query = format!("SELECT run, count(*) FROM '{}/' GROUP BY run ORDER BY run", folder.path().display());
+    assert_eq!(rows(&query), [".", "_d", "a", "b", "c", "e"].map(|run| json!([run, 7])));
+}
+
+/// The first event of a file need not be the version.
+#[test]
+fn events_without_a_version_are_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = fs::read(path(FIRST)).unwrap();
+    let version = tfarrow_codec::frame::frame_length(&bytes).unwrap() as usize;
+    let file = folder.path().join("log");
+    fs::write(&file, &bytes[version..]).unwrap();
+    let count = |file: &str| rows(&format!("SELECT count(value), min(tag) FROM '{file}'"));
+    assert_eq!(count(file.to_str().unwrap()), count(FIRST));
+}

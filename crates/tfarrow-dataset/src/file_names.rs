@@ -15,6 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use memchr::memmem;
+
 use crate::{Compression, compression::strip_extension};
 
 /// The source that is standard input.
@@ -138,6 +140,19 @@ fn is_bare_shard(name: &Path) -> bool {
 /// Returns whether a file has the extension of files that are usually next to shards, such as `dataset_info.json`.
 pub(crate) fn is_sidecar(path: &Path) -> bool {
     path.extension().is_some_and(|own| SIDECARS.iter().any(|suffix| own.eq_ignore_ascii_case(suffix)))
+}
+
+/// Returns whether a file has the name of a TensorBoard file, such as `events.out.tfevents.1700000000.host`. TensorBoard reads
+/// each file whose name contains `tfevents`.
+pub(crate) fn is_named_events(name: &Path) -> bool {
+    memmem::find(file_name(name), b"tfevents").is_some()
+}
+
+/// Returns whether a file is hidden, by its path below the folder that is read: its name, or that of a folder above it, begins with
+/// `.` or `_`. The files of TensorBoard are not hidden by `_`, since runs may have any name.
+pub(crate) fn is_hidden(below: &Path) -> bool {
+    let is_events = is_named_events(below);
+    below.iter().any(|part| is_hidden_by(part, '.') || is_hidden_by(part, '_') && !is_events)
 }
 
 /// Returns the file name of a path, which need not be UTF-8; `records` if it has none.

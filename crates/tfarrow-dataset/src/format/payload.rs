@@ -1,14 +1,12 @@
 //! The kind of a shard's records, determined from the first bytes, so that files of two kinds are not read as one data set.
 
-use std::{fmt, path::Path};
+use std::fmt;
 
 use memchr::memmem;
 use tfarrow_codec::{
     Limits, Summary, VerifyCrc,
     frame::{self, HEADER, length},
 };
-
-use crate::file_names::file_name;
 
 /// The kind of a shard's records, as far as the first bytes determine it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +28,13 @@ pub enum Payload {
 const FIRST: u8 = 0x0a;
 /// Tag of the second field of a message, if it has a length.
 const SECOND: u8 = 0x12;
+/// Tag of the first field of an event, its time in seconds since 1970, a double; and the largest one that counts as a time.
+const WALL_TIME: u8 = 0x09;
+const LATEST_TIME: f64 = 1e11;
+/// Tag of the step of an event, a number.
+const STEP: u8 = 0x10;
+/// Tags of the other fields of an event, which are text, bytes or messages: `file_version` to `source_metadata`.
+const EVENT_FIELDS: [u8; 8] = [0x1a, 0x22, 0x2a, 0x32, 0x3a, 0x42, 0x4a, 0x52];
 /// Number of bytes at the start of a record in which TensorBoard's writer has its version, [`EVENT`].
 const EVENT_BYTES: usize = 64;
 /// Start of the version in the first event of a file.
@@ -41,7 +46,8 @@ impl Payload {
         let Some(length) = length(head) else { return Self::Unknown };
         let data = head.get(HEADER..).unwrap_or_default();
         let data = data.get(..data.len().min(length as usize)).unwrap_or_default();
-        if memmem::find(data.get(..EVENT_BYTES).unwrap_or(data), EVENT).is_some() {
+        let has_version = memmem::find(data.get(..EVENT_BYTES).unwrap_or(data), EVENT).is_some();
+        if has_version || is_event(data, length) {
             return Self::Events;
         }
         Self::of_records(head).unwrap_or_else(|| Self::of_prefix(data, length))
@@ -119,9 +125,32 @@ fn field(data: &[u8]) -> Option<(u8, u64, &[u8])> {
     None
 }
 
-/// Returns whether a file has the name of a TensorBoard file, such as `events.out.tfevents.1700000000.host`.
-pub(crate) fn is_named_events(path: &Path) -> bool {
-    memmem::find(file_name(path), b".tfevents.").is_some()
+/// Returns whether a record of `length` bytes that begins with `data` has the shape of a `tf.Event`, as writers write it: a time,
+/// perhaps a step, and other fields of an event. Not each writer begins a file with the version.
+fn is_event(data: &[u8], length: u64) -> bool {
+    let Some((time, mut rest)) = data.strip_prefix(&[WALL_TIME]).and_then(|data| data.split_first_chunk()) else {
+        return false;
+    };
+    if !(0.0..LATEST_TIME).contains(&f64::from_le_bytes(*time)) {
+        return false;
+    }
+    if let Some((STEP, _, after)) = field(rest) {
+        rest = after;
+    }
+    let mut left = length.saturating_sub((data.len() - rest.len()) as u64);
+    let mut fields = 0;
+    while left > 0 {
+        let Some((tag, size, body)) = field(rest) else { return fields > 0 && (data.len() as u64) < length };
+        let head = (rest.len() - body.len()) as u64;
+        let Some(after) = left.checked_sub(head).and_then(|left| left.checked_sub(size)) else { return false };
+        if !EVENT_FIELDS.contains(&tag) {
+            return false;
+        }
+        fields += 1;
+        left = after;
+        rest = usize::try_from(size).ok().and_then(|size| body.get(size..)).unwrap_or_default();
+    }
+    fields > 0
 }
 
 #[cfg(test)]
@@ -154,6 +183,29 @@ mod tests {
         // An Example without features is a valid message of any kind.
         assert_eq!(of(&[b""], 512), Payload::Unknown);
         assert_eq!(Payload::of(b""), Payload::Unknown);
+    }
+
+    #[test]
+    fn events_are_known_by_their_shape_without_a_version() {
+        // The time 1,700,000,000 seconds, and the step 7.
+        let time = b"\x09\0\0\0\x40\x1f\xd5\xd9\x41".as_slice();
+        let summary = [time, b"\x10\x07\x2a\x0b\x0a\x09\x0a\x01a\x15\0\0\0\0\0"].concat();
+        let summary = summary.get(..summary.len() - 1).unwrap();
+        assert_eq!(of(&[summary], 512), Payload::Events);
+        for head in HEADER + 13..summary.len() {
+            assert_eq!(of(&[summary], head), Payload::Events, "{head}");
+        }
+        let long = [time, b"\x2a\xd0\x0f", &[0; 2000]].concat();
+        assert_eq!(of(&[&long], 512), Payload::Events);
+        for other in [
+            // No other field; a field that no event has; a field that is longer than the record; a time that is none.
+            time.to_vec(),
+            [time, b"\x62\x01a"].concat(),
+            [time, b"\x2a\x05a"].concat(),
+            [b"\x09\0\0\0\0\0\0\xf0\xff".as_slice(), b"\x2a\x01a"].concat(),
+        ] {
+            assert_eq!(of(&[&other], 512), Payload::Other, "{other:x?}");
+        }
     }
 
     #[test]

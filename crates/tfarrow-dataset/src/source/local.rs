@@ -11,7 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_hidden_by, is_shard_name, is_sidecar},
+    file_names::{is_hidden, is_hidden_by, is_shard_name, is_sidecar},
     format::{magic, sniff::HeadInfo},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
 };
@@ -131,14 +131,18 @@ impl Search {
     fn folder(&mut self, folder: &Path) -> Result<()> {
         let root = fs::canonicalize(folder).map_err(|error| Error::io(folder, error))?;
         let mut walk = walk(folder, usize::MAX);
+        let is_hidden = |path: &Path| is_hidden(path.strip_prefix(folder).unwrap_or(path));
         while let Some(entry) = self.next_entry(&mut walk, |path| !is_hidden(path) && !is_sidecar(path))? {
             if entry.depth() == 0 {
                 continue;
             }
-            if is_hidden(entry.path()) {
+            if !entry.file_type().is_dir() {
+                match is_hidden(entry.path()) {
+                    true => self.resolved.skipped_files.by_name += 1,
+                    false => self.file(&entry, FoundBy::Folder)?,
+                }
+            } else if is_hidden_by(entry.file_name(), '.') {
                 self.skip_by_name(&entry, &mut walk);
-            } else if !entry.file_type().is_dir() {
-                self.file(&entry, FoundBy::Folder)?;
             } else if entry.path_is_symlink() && leads_into(entry.path(), &root)? {
                 walk.skip_current_dir();
             }
@@ -152,7 +156,7 @@ impl Search {
         let (underscore, dot) = (hides('_'), hides('.'));
         let mut walk = walk(start, glob.depth());
         let below = |path: &Path| path.strip_prefix(start).unwrap_or(path).to_owned();
-        while let Some(entry) = self.next_entry(&mut walk, |path| glob.matches(&below(path)))? {
+        while let Some(entry) = self.next_entry(&mut walk, |path| path.is_dir() || glob.matches(&below(path)))? {
             let below = below(entry.path());
             if entry.depth() == 0 {
                 continue;
@@ -225,7 +229,7 @@ impl Search {
     }
 
     /// Returns the next entry of a walk. Skips links back to a folder that is being walked, whose files are found without
-    /// them, and broken links, unless `is_relevant` returns `true` for the path.
+    /// them, and broken links and folders that the user may not read, unless `is_relevant` returns `true` for the path.
     ///
     /// # Errors
     /// An I/O error, unless the entry becomes a shard whose reading reports it.
@@ -241,8 +245,10 @@ impl Search {
                 Some(Err(error)) => error,
             };
             let path = without_dot(error.path().unwrap_or(Path::new("")));
-            let is_broken = error.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound);
-            if error.loop_ancestor().is_some() || is_broken && !is_relevant(error.path().unwrap_or(&path)) {
+            let is_unreadable = error
+                .io_error()
+                .is_some_and(|e| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied));
+            if error.loop_ancestor().is_some() || is_unreadable && !is_relevant(error.path().unwrap_or(&path)) {
                 continue;
             }
             let error = walk_error(&path, error);
@@ -288,10 +294,6 @@ fn sniff(path: &Path, size: u64, found_by: FoundBy, filter: FormatFilter) -> Res
 
 fn walk(root: &Path, depth: usize) -> walkdir::IntoIter {
     WalkDir::new(root).follow_links(true).max_depth(depth).sort_by_file_name().into_iter()
-}
-
-fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| is_hidden_by(name, '_') || is_hidden_by(name, '.'))
 }
 
 fn walk_error(path: &Path, error: walkdir::Error) -> Error {

@@ -13,7 +13,7 @@ use object_store::{ObjectStore, path::Path as Key};
 use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_hidden_by, is_shard_name, is_sidecar},
+    file_names::{is_hidden, is_hidden_by, is_shard_name, is_sidecar},
     format::sniff::{HeadInfo, TAIL},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
     store::{
@@ -60,7 +60,7 @@ pub(super) fn find(source: &str, filter: FormatFilter, exclude: Exclude<'_>) -> 
     }
     let objects = Object::list(&store, key).map_err(failed)?;
     let count = objects.len();
-    let is_visible = |below: &Path| !has_hidden_part(below, '_') && !has_hidden_part(below, '.');
+    let is_visible = |below: &Path| !is_hidden(below);
     let found = select(&location, key, objects, (&is_visible, false), filter, exclude).map_err(failed)?;
     let found = Resolved { missing: missing_shards(&found.shards), ..found };
     found.or_none(source, format!("no such object, and of {count} objects below that name none is a shard"))

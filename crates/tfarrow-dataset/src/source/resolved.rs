@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Error, ErrorKind, Payload, Result, Shard, ShardFormat, SkippedFiles, file_names::is_sidecar,
-    format::payload::is_named_events, sharding::missing::MissingShards,
+    Error, ErrorKind, Payload, Result, Shard, ShardFormat, SkippedFiles,
+    file_names::{is_named_events, is_sidecar},
+    sharding::missing::MissingShards,
 };
 
 /// The formats that are searched for in folders and globs. A file that is named itself is read whatever its format.
@@ -108,10 +109,11 @@ impl Resolved {
 
     /// Removes the files of TensorBoard, which it writes next to others, if there are other files.
     pub(super) fn remove_events(&mut self) {
-        let is_events = |shard: &Shard| {
-            shard.format == ShardFormat::TfRecord
-                && is_named_events(&shard.path)
-                && shard.payload() != Payload::Examples
+        let is_events = |shard: &Shard| match (shard.format, shard.payload()) {
+            (ShardFormat::TfRecord, Payload::Events) => true,
+            (ShardFormat::TfRecord, Payload::Examples) => false,
+            (ShardFormat::TfRecord, _) => is_named_events(&shard.path),
+            _ => false,
         };
         if self.shards.iter().all(is_events) {
             return;
