@@ -295,6 +295,30 @@ fn formats_of_features_reject_events() {
     }
 }
 
+/// A file that is written at this moment ends within an event.
+#[test]
+fn an_event_that_is_being_written_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = format!("{}/", folder.path().display());
+    let bytes = fs::read(path(FIRST)).unwrap();
+    for (run, size) in [("done", bytes.len()), ("live", bytes.len() - 5)] {
+        fs::create_dir(folder.path().join(run)).unwrap();
+        fs::write(folder.path().join(run).join("events.out.tfevents.1.host"), &bytes[..size]).unwrap();
+    }
+    let query = format!("SELECT run, count(*) FROM '{logs}' GROUP BY run ORDER BY run");
+    assert_eq!(rows(&query), [json!(["done", 7]), json!(["live", 6])]);
+    assert_eq!(tfarrow(&["count", &logs]).prints().split_whitespace().next(), Some("13"));
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    tfarrow(&["stats", &logs]).ends(0);
+    tfarrow(&["report", &logs, "-o", &at("report.html")]).ends(0);
+    tfarrow(&["convert", &logs, &at("out.parquet")]).ends(0);
+    // Unless that is an error, or damage is looked for.
+    let error = tfarrow(&["sql", &query, "--partial-tail", "fail"]).fails();
+    assert!(error.contains("truncated"), "{error}");
+    tfarrow(&["verify", &logs]).ends(3);
+    tfarrow(&["verify", &logs, "--partial-tail", "ignore"]).ends(0);
+}
+
 /// TensorBoard takes each file whose name contains `tfevents`, in folders of any name.
 #[test]
 fn event_files_are_known_by_name_or_by_content() {

@@ -3,7 +3,7 @@
 use std::{ffi::OsStr, path::Path};
 
 use tfarrow_codec::OnError;
-use tfarrow_dataset::{FormatFilter, ReadOptions, ShardFormat, resolve_filtered};
+use tfarrow_dataset::{FormatFilter, Payload, ReadOptions, ShardFormat, resolve_filtered};
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target,
@@ -34,7 +34,8 @@ pub fn repair<S: AsRef<OsStr>>(
         to: Some(Target::TfRecord),
         compression: Some(OutputCompression::Original),
         compression_level: None,
-        read: ReadOptions { on_error: OnError::Skip, ..options.read },
+        // A truncated last event is reported, unless it is to be ignored.
+        read: ReadOptions { on_error: OnError::Skip, ..options.read.of_payload(Payload::Unknown) },
         columns: Vec::new(),
         exclude: Vec::new(),
         partition_by: Vec::new(),

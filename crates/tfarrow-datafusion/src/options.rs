@@ -38,7 +38,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `sample_records` | a number, `all` | `1000` |
 /// | `verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
 /// | `on_error` | `fail`, `skip` | `fail` |
-/// | `partial_tail` | `fail`, `ignore` | `fail` |
+/// | `partial_tail` | `auto`, `fail`, `ignore` | `auto` |
 /// | `bytes_type` | `auto`, `binary`, `binary_view` | `auto` |
 /// | `metadata_columns` | `none`, `all`, names of `_file`, `_record`, `_offset`, `_raw` | `none` |
 /// | `pushdown_filters` | `true`, `false` | `true` |
@@ -209,7 +209,7 @@ impl Default for TfRecordOptions {
             sample: Sample::Records(SAMPLE_RECORDS),
             verify_crc: VerifyCrc::Always,
             on_error: OnError::Fail,
-            partial_tail: PartialTail::Fail,
+            partial_tail: PartialTail::default(),
             limits: Limits::default(),
             bytes_type: BytesType::Auto,
             metadata_columns: MetadataColumns::NONE,

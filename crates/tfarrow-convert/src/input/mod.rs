@@ -411,7 +411,7 @@ struct FileVersion(u64, Option<SystemTime>);
 
 impl<S: UnitSource> OpenShard<S> {
     fn new(number: usize, shard: &Shard, rows: &RowOptions, options: &ReadOptions) -> Result<Self> {
-        let may_grow = options.partial_tail == PartialTail::Ignore;
+        let may_grow = options.of_payload(shard.payload()).partial_tail == PartialTail::Ignore;
         let is_fixed = !may_grow && !shard.is_stream() && !shard.is_remote();
         let local = shard.local_path().to_owned();
         let version = is_fixed.then(|| FileVersion::of(&local)).transpose().map_err(|e| Error::io(&shard.path, e))?;

@@ -17,7 +17,7 @@ use arrow_buffer::Buffer;
 use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, SharedFeatures, frame, named_values};
 
 use crate::{
-    Compression, DamageReport, Error, ErrorKind, Lost, Result, Segment, Shard,
+    Compression, DamageReport, Error, ErrorKind, Lost, Payload, Result, Segment, Shard,
     format::{
         magic,
         stream::{Failure, Stream},
@@ -37,21 +37,40 @@ pub struct ReadOptions {
     pub limits: Limits,
     /// Whether corrupt bytes are an error or are skipped. By default they are an error.
     pub on_error: OnError,
-    /// Whether a truncated last record is an error, or is ignored. By default it is an error.
+    /// Whether a truncated last record is an error, or is ignored. By default, this depends on the file.
     pub partial_tail: PartialTail,
+}
+
+impl ReadOptions {
+    /// Returns the options for a file with records of this kind, whose [`partial_tail`](Self::partial_tail) is not
+    /// [`PartialTail::Auto`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_payload(self, payload: Payload) -> Self {
+        let partial_tail = match (self.partial_tail, payload) {
+            (PartialTail::Auto, Payload::Events) => PartialTail::Ignore,
+            (PartialTail::Auto, _) => PartialTail::Fail,
+            (stated, _) => stated,
+        };
+        Self { partial_tail, ..self }
+    }
 }
 
 /// The treatment of a truncated last record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartialTail {
-    /// Report an error.
+    /// Ignore the record in the event files of TensorBoard, which are read while they are written, and report an error in other
+    /// files.
     #[default]
+    Auto,
+    /// Report an error.
     Fail,
     /// Ignore the record: the file is still being written.
     Ignore,
 }
 
 named_values!(PartialTail {
+    Auto = "auto": "Ignore it in TensorBoard's event files, and treat it as an error in others",
     Fail = "fail": "Treat it as an error",
     Ignore = "ignore": "Ignore it, as of a file that is still being written",
 });
@@ -62,7 +81,7 @@ impl Default for ReadOptions {
             chunk_bytes: CHUNK_BYTES,
             limits: Limits::default(),
             on_error: OnError::Fail,
-            partial_tail: PartialTail::Fail,
+            partial_tail: PartialTail::default(),
         }
     }
 }
@@ -135,7 +154,8 @@ impl ShardReader {
         if let Some(foreign) = foreign(&stream, size, &path).filter(|foreign| !goes_on(foreign)) {
             return Err(Error::new(path, foreign));
         }
-        Ok(Self::of_stream(stream, path, options))
+        let options = options.of_payload(Payload::of(stream.head()));
+        Ok(Self::of_stream(stream, path, &options))
     }
 
     fn of_stream(stream: Stream, path: PathBuf, options: &ReadOptions) -> Self {
@@ -325,6 +345,11 @@ impl ShardReader {
     /// Returns `true` if the error is a truncated end that is ignored, see [`PartialTail::Ignore`].
     fn ignores(&self, error: &Error) -> bool {
         self.partial_tail == PartialTail::Ignore && error.is_cut_short()
+    }
+
+    /// Whether a truncated last record is an error or is ignored: not [`PartialTail::Auto`].
+    pub(super) fn partial_tail(&self) -> PartialTail {
+        self.partial_tail
     }
 
     /// The compression of the shard.

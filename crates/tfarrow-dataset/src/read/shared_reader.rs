@@ -62,6 +62,7 @@ impl SharedReader {
         if !is_plain || cfg!(not(unix)) {
             return Ok(reader.into());
         }
+        let options = ReadOptions { partial_tail: reader.partial_tail(), ..*options };
         let file = PlainFile::open(shard, options).map_err(|error| Error::io(&shard.path, error))?;
         // Files of the system, such as those in /proc, have the size 0 and may have bytes.
         Ok(if file.size == 0 { reader.into() } else { Self(Access::Parallel(Box::new(file))) })
@@ -139,14 +140,14 @@ impl Piece {
 }
 
 impl PlainFile {
-    fn open(shard: &Shard, options: &ReadOptions) -> io::Result<Self> {
+    fn open(shard: &Shard, options: ReadOptions) -> io::Result<Self> {
         let file = File::open(shard.local_path())?;
         let size = file.metadata()?.len();
         check_size(size, shard.size)?;
         let framer = Framer::new(options.limits);
         Ok(Self {
             shard: shard.clone(),
-            options: *options,
+            options,
             shared: shard.shared_features(),
             file,
             size,

@@ -13,7 +13,7 @@ use super::{
     rows::RowLosses,
     workers::{Scanned, scan},
 };
-use crate::{DamageReport, Error, Fault, FaultKind, ReadOptions, Result, Shard};
+use crate::{DamageReport, Error, Fault, FaultKind, Payload, ReadOptions, Result, Shard};
 
 /// The result of verification.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ pub fn verify(
     most: usize,
     progress: &OnProgress<'_>,
 ) -> Result<Verified> {
-    let read = ReadOptions { on_error: OnError::Skip, ..read };
+    // A truncated last event is reported, unless it is to be ignored.
+    let read = ReadOptions { on_error: OnError::Skip, ..read.of_payload(Payload::Unknown) };
     let options = InferOptions { jobs, record_type, read, ..InferOptions::default() };
     let all: Vec<_> = (0..shards.len()).collect();
     let strays = || Strays { most, first: BTreeMap::new() };

@@ -322,7 +322,7 @@ def scan(
     metadata_columns: Literal["none", "all"] | Sequence[str] | None = None,
     verify_crc: Literal["always", "on-parse-failure", "never"] | None = None,
     on_error: Literal["fail", "skip"] | None = None,
-    partial_tail: Literal["fail", "ignore"] | None = None,
+    partial_tail: Literal["auto", "fail", "ignore"] | None = None,
     limits: Mapping[str, int] | None = None,
     threads: int | None = None,
 ) -> Scan:
@@ -346,7 +346,8 @@ def scan(
         metadata_columns: columns with the place of each record: ``"_file"``, ``"_record"``, ``"_offset"``, ``"_raw"``.
         verify_crc: when to check the CRC of a record's data; always by default.
         on_error: ``"skip"`` skips corrupt records and those that do not fit, counts them, and warns with the counts.
-        partial_tail: ``"ignore"`` ends at a truncated last record, as of a file that is being written.
+        partial_tail: ``"ignore"`` ends at a truncated last record, as of a file that is being written; ``"auto"``, the default,
+            does so in TensorBoard's event files only.
         limits: limits on input that is not trusted, by name: ``record-bytes``, ``record-features``, ``values``, ``key-bytes``,
             ``columns``, ``name-bytes``, ``nesting``, ``inflate-ratio``. Example: ``{"record-bytes": 64_000_000}``.
         threads: the number of threads; all cores by default.
