@@ -281,7 +281,8 @@ impl Inflate {
         self.stored.begin();
     }
 
-    /// Starts the gzip member that follows, or ends the stream.
+    /// Starts the gzip member that follows, or ends the stream. Zeros after a zlib stream are ignored: files may be padded to whole
+    /// blocks of a disk, and TensorFlow ignores all bytes there.
     ///
     /// # Errors
     /// An error of the source.
@@ -290,11 +291,17 @@ impl Inflate {
             self.state = InflateState::Ended;
             return Ok(());
         }
+        if self.compression == Compression::Zlib {
+            match self.stored.skip_zeros(input)? {
+                true => self.state = InflateState::Ended,
+                false => self.damage = Some(Damage::Trailing),
+            }
+            return Ok(());
+        }
         self.stored.gather(MAGIC.len(), input, self.held.first_place())?;
-        if self.compression == Compression::Gzip && self.stored.is_magic() {
-            self.begin_member();
-        } else {
-            self.damage = Some(Damage::Trailing);
+        match self.stored.is_magic() {
+            true => self.begin_member(),
+            false => self.damage = Some(Damage::Trailing),
         }
         Ok(())
     }

@@ -153,6 +153,23 @@ impl MemberBuffer {
         Ok(inflates && engine.total_out() == HEADER as u64 && length(&head).is_some())
     }
 
+    /// Skips all bytes up to the end of the file if they are zeros. Returns whether they are.
+    ///
+    /// # Errors
+    /// An error of the source.
+    pub(super) fn skip_zeros(&mut self, input: &mut StoredInput) -> Result<bool, Failure> {
+        loop {
+            let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
+            if waiting.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            (self.from, self.stop) = (self.to, self.to);
+            if self.refill(input, None)? == 0 {
+                return Ok(true);
+            }
+        }
+    }
+
     /// Skips `count` bytes if a gzip member begins after them. Returns whether one does.
     ///
     /// # Errors

@@ -166,7 +166,7 @@ fn bytes_after_compressed_data_are_reported() {
     let bytes = frames(&[b"one"]);
     for compression in COMPRESSED {
         let stored = compressed(&bytes, compression);
-        for rest in [&[0u8; 7][..], b"x", b"\x1f\x8c", b"\x1f\x8b\x07"] {
+        for rest in [b"\0\0\0\x01".as_slice(), b"x", b"\x1f\x8c", b"\x1f\x8b\x07"] {
             let (data, _, error) = read(&[&stored, rest].concat(), &ReadOptions::default());
             assert_eq!(data, [b"one"]);
             assert_eq!(
@@ -181,6 +181,18 @@ fn bytes_after_compressed_data_are_reported() {
 }
 
 #[test]
+/// Disks and tapes have blocks; TensorFlow ignores what follows a zlib stream.
+#[test]
+fn zeros_after_a_zlib_stream_are_ignored() {
+    let stored = compressed(&frames(&[b"one"]), Compression::Zlib);
+    for zeros in [1, 7, 2 << 20] {
+        let padded = [stored.clone(), vec![0; zeros]].concat();
+        check_whole(&padded, Compression::Zlib, &[b"one".to_vec()]);
+        let (_, _, error) = read(&[padded, b"x".to_vec()].concat(), &ReadOptions::default());
+        assert!(error.unwrap().to_string().contains("the zlib data is followed by other data at byte"));
+    }
+}
+
 fn flipped_bits_in_compressed_data_are_reported() {
     let records: Vec<_> = (0..20).map(|i| noise(i, i as u32 + 50)).collect();
     for compression in COMPRESSED {
