@@ -738,6 +738,14 @@ def compressed(rng):
     assert records("compressed/gzip_members.tfrecord.gz", "GZIP") == payloads[0], "TensorFlow stops at a gzip member's end"
 
 
+def snappy(path):
+    """Snappy of tf.data's writer, which starts a block where the next part of a record exceeds 256 KiB."""
+    payloads = [example({"id": ints(i), "zeros": blobs(bytes(90_000))}) for i in range(6)]
+    values = tf.data.Dataset.from_generator(lambda: iter(payloads), output_signature=tf.TensorSpec((), tf.string))
+    tf.data.experimental.TFRecordWriter(os.path.join(HERE, path), "SNAPPY").write(values)
+    assert records(path, "SNAPPY") == payloads
+
+
 def tfds(rng):
     """MNIST's shape in the names and side files of TensorFlow Datasets."""
     total = 0
@@ -929,6 +937,7 @@ def main():
     for number in range(4):
         save(f"shards/train-{number:05d}-of-00004.tfrecord", shard(number, np.random.default_rng([2, number])))
     compressed(np.random.default_rng(3))
+    snappy("blocks.tfrecord.snappy")
     tfds(np.random.default_rng(4))
     magic()
     wire()

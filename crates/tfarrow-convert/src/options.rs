@@ -50,7 +50,7 @@ pub enum OutputCompression {
     None,
     /// Zstandard. Parquet and Arrow.
     Zstd,
-    /// Snappy. Parquet only.
+    /// Snappy. Parquet and TFRecord.
     Snappy,
     /// gzip. Parquet and TFRecord.
     Gzip,
@@ -65,7 +65,7 @@ pub enum OutputCompression {
 named_values!(OutputCompression {
     None = "none": "No compression",
     Zstd = "zstd": "Zstandard (Parquet, Arrow)",
-    Snappy = "snappy": "Snappy (Parquet)",
+    Snappy = "snappy": "Snappy (Parquet, TFRecord)",
     Gzip = "gzip": "gzip (Parquet, TFRecord)",
     Lz4 = "lz4": "LZ4 (Parquet, Arrow)",
     Zlib = "zlib": "zlib (TFRecord)",
@@ -78,8 +78,9 @@ impl OutputCompression {
         match self {
             Self::Gzip => named == Compression::Gzip,
             Self::Zlib => named == Compression::Zlib,
+            Self::Snappy => named == Compression::Snappy,
             Self::None => named == Compression::None,
-            Self::Original | Self::Zstd | Self::Snappy | Self::Lz4 => true,
+            Self::Original | Self::Zstd | Self::Lz4 => true,
         }
     }
 
@@ -136,7 +137,7 @@ impl OutputCompression {
     pub(crate) fn check(self, target: Target, level: Option<u32>) -> Result<()> {
         let known: &[Self] = match target {
             Target::Parquet => &[Self::None, Self::Zstd, Self::Snappy, Self::Gzip, Self::Lz4],
-            Target::TfRecord => &[Self::None, Self::Gzip, Self::Zlib, Self::Original],
+            Target::TfRecord => &[Self::None, Self::Gzip, Self::Zlib, Self::Snappy, Self::Original],
             Target::Arrow => &[Self::None, Self::Zstd, Self::Lz4],
         };
         if known.contains(&self) {

@@ -44,7 +44,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `pushdown_filters` | `true`, `false` | `true` |
 /// | `preserve_order` | `true`, `false` | `true` |
 /// | `piece_bytes` | `auto`, a number | `auto`: 256 MiB on a cluster |
-/// | `compression` | `none`, `gzip`, `zlib` | `none` |
+/// | `compression` | `none`, `gzip`, `zlib`, `snappy` | `none` |
 /// | `shards` | `auto`, a number | `auto` |
 /// | `overwrite` | `true`, `false` | `false` |
 /// | `lossy` | `true`, `false` | `false` |

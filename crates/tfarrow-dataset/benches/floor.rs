@@ -47,7 +47,7 @@ fn main() {
                 let blocks = file.metadata().unwrap().len().div_ceil(BLOCK);
                 pieces.extend((0..blocks).map(|block| Piece::Block(index, block * BLOCK)));
             }
-            Compression::Gzip | Compression::Zlib => pieces.push(Piece::Inflate(index)),
+            Compression::Gzip | Compression::Zlib | Compression::Snappy => pieces.push(Piece::Inflate(index)),
         }
     }
     let mut best = f64::INFINITY;
@@ -109,7 +109,7 @@ fn inflate(file: &File, buffer: &mut [u8]) -> usize {
     let source = std::io::BufReader::with_capacity(128 << 10, Cursor(file, 0));
     let mut inflated: Box<dyn Read> = match Compression::of(&head) {
         Compression::Gzip => Box::new(MultiGzDecoder::new(source)),
-        Compression::Zlib | Compression::None => Box::new(ZlibDecoder::new(source)),
+        Compression::Zlib | Compression::Snappy | Compression::None => Box::new(ZlibDecoder::new(source)),
     };
     let mut bytes = 0;
     loop {

@@ -2,9 +2,11 @@
 
 use tfarrow_codec::{frame::length, named_values};
 
+use crate::snappy::begins_with_record;
+
 /// Compression of a complete shard.
 ///
-/// TensorFlow's [`TFRecordOptions`] has the same three values.
+/// TensorFlow's [`TFRecordOptions`] has the first three values; its datasets also read and write Snappy.
 ///
 /// [`TFRecordOptions`]: https://www.tensorflow.org/api_docs/python/tf/io/TFRecordOptions
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -16,18 +18,21 @@ pub enum Compression {
     Gzip,
     /// zlib (RFC 1950).
     Zlib,
+    /// Snappy in blocks, each after its length, as TensorFlow writes it.
+    Snappy,
 }
 
 named_values!(Compression {
     None = "none": "Do not compress",
     Gzip = "gzip": "gzip (RFC 1952)",
     Zlib = "zlib": "zlib (RFC 1950)",
+    Snappy = "snappy": "Snappy in the blocks of TensorFlow",
 });
 
 impl Compression {
     /// Endings of the names of compressed files, after the last dot, each with its compression.
-    pub const ENDINGS: [(&str, Self); 4] =
-        [("gz", Self::Gzip), ("gzip", Self::Gzip), ("zz", Self::Zlib), ("zlib", Self::Zlib)];
+    pub const ENDINGS: [(&str, Self); 5] =
+        [("gz", Self::Gzip), ("gzip", Self::Gzip), ("zz", Self::Zlib), ("zlib", Self::Zlib), ("snappy", Self::Snappy)];
 
     /// The ending that names of output files get, including the dot; empty without compression.
     pub fn suffix(self) -> &'static str {
@@ -35,6 +40,7 @@ impl Compression {
             Self::None => "",
             Self::Gzip => ".gz",
             Self::Zlib => ".zlib",
+            Self::Snappy => ".snappy",
         }
     }
 
@@ -57,7 +63,8 @@ impl Compression {
         known.map_or((name, None), |(stem, compression)| (stem, Some(compression)))
     }
 
-    /// Recognizes the compression of a file by its first bytes.
+    /// Recognizes the compression of a file by its first bytes, about 64 of which are needed for Snappy: it has no magic number,
+    /// and is recognized by the CRC of the first record's length.
     ///
     /// A file that begins with a record's length whose CRC matches is plain TFRecord, even if the bytes of the length
     /// are a magic number: a first record of 35,615 bytes begins like gzip, one of 40,056 bytes like zlib.
@@ -74,6 +81,7 @@ impl Compression {
             {
                 Self::Zlib
             }
+            _ if begins_with_record(head) => Self::Snappy,
             _ => Self::None,
         }
     }

@@ -52,6 +52,7 @@ mod proto_sources;
 mod read;
 mod scan;
 mod sharding;
+mod snappy;
 mod source;
 mod store;
 mod store_error;

@@ -46,6 +46,7 @@ impl PageFile {
                 compression: match shard.compression() {
                     Some(Compression::Gzip) => "gzip",
                     Some(Compression::Zlib) => "zlib",
+                    Some(Compression::Snappy) => "snappy",
                     _ => "not compressed",
                 },
                 modified: if is_file { shard.path.metadata().and_then(|of| of.modified()).ok() } else { None },

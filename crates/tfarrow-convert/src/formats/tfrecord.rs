@@ -131,10 +131,9 @@ pub(crate) fn compression_of(compression: OutputCompression) -> Compression {
     match compression {
         OutputCompression::Gzip => Compression::Gzip,
         OutputCompression::Zlib => Compression::Zlib,
-        OutputCompression::None
-        | OutputCompression::Zstd
-        | OutputCompression::Snappy
-        | OutputCompression::Lz4
-        | OutputCompression::Original => Compression::None,
+        OutputCompression::Snappy => Compression::Snappy,
+        OutputCompression::None | OutputCompression::Zstd | OutputCompression::Lz4 | OutputCompression::Original => {
+            Compression::None
+        }
     }
 }

@@ -103,6 +103,7 @@ impl Plan {
         let by_name = match &self.place {
             OutputPlace::One(_, Some(Compression::Gzip)) => Some(OutputCompression::Gzip),
             OutputPlace::One(_, Some(Compression::Zlib)) => Some(OutputCompression::Zlib),
+            OutputPlace::One(_, Some(Compression::Snappy)) => Some(OutputCompression::Snappy),
             OutputPlace::One(..) | OutputPlace::Folder(_) => None,
         };
         let default = if self.target == Target::Parquet { OutputCompression::Zstd } else { OutputCompression::None };

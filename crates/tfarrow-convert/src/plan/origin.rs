@@ -54,6 +54,7 @@ impl OriginalShard {
         match (compression, self.compression) {
             (OutputCompression::Original, Some(Compression::Gzip)) => OutputCompression::Gzip,
             (OutputCompression::Original, Some(Compression::Zlib)) => OutputCompression::Zlib,
+            (OutputCompression::Original, Some(Compression::Snappy)) => OutputCompression::Snappy,
             (OutputCompression::Original, _) => OutputCompression::None,
             (other, _) => other,
         }

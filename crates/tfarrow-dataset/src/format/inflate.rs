@@ -65,15 +65,14 @@ enum InflateState {
 }
 
 impl Inflate {
-    /// Creates a decompressor of a stream that begins with `stored`; `None` without compression. `ratio` is the largest
-    /// allowed ratio of decompressed to compressed bytes.
-    pub(crate) fn new(compression: Compression, stored: &[u8], ratio: usize) -> Option<Self> {
-        let engine = match compression {
-            Compression::None => return None,
-            Compression::Gzip => Decompress::new_gzip(WINDOW_BITS),
-            Compression::Zlib => Decompress::new(true),
+    /// Creates a decompressor of a stream of gzip, or else of zlib, that begins with `stored`. `ratio` is the largest allowed
+    /// ratio of decompressed to compressed bytes.
+    pub(crate) fn new(compression: Compression, stored: &[u8], ratio: usize) -> Self {
+        let engine = match compression == Compression::Gzip {
+            true => Decompress::new_gzip(WINDOW_BITS),
+            false => Decompress::new(true),
         };
-        Some(Self {
+        Self {
             engine,
             compression,
             stored: MemberBuffer::new(compression, stored),
@@ -83,7 +82,7 @@ impl Inflate {
             at_end: None,
             ratio: ratio as u64,
             inflated: 0,
-        })
+        }
     }
 
     /// Returns the number of bytes that were read and are not decompressed yet.

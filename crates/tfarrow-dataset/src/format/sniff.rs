@@ -182,7 +182,7 @@ impl ShardFormat {
             _ if HeadInfo::of(stream).is_empty_stream => Some(Self::TfRecord),
             // The magic number of zlib is too short to assume a damaged zlib file.
             Compression::Gzip if stream.failed() && magic::known(head).is_none() => Some(Self::TfRecord),
-            Compression::Gzip | Compression::Zlib => None,
+            Compression::Gzip | Compression::Zlib | Compression::Snappy => None,
         }
     }
 

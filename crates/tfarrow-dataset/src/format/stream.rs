@@ -13,26 +13,30 @@ use tfarrow_codec::{
 
 pub(crate) use super::input::Failure;
 use super::{
-    inflate::Inflate,
+    decompressor::Decompressor,
     input::{StoredInput, copy},
     magic,
+    snappy_blocks::decompress_after_damage,
 };
-use crate::{Compression, error::Damage};
+use crate::{Compression, error::Damage, snappy};
 
 /// Number of bytes at the start of a file, stored and decompressed, that determine its format.
 const HEAD_BYTES: usize = 512;
+
+/// Number of stored bytes that determine the compression: the header of a record takes fewer, also in Snappy.
+const RECOGNIZED: usize = 64;
 
 /// Reads the decompressed bytes of a shard.
 pub(crate) struct Stream {
     input: StoredInput,
     /// The decompressor; `None` for a plain shard.
-    inflate: Option<Inflate>,
+    decompressor: Option<Decompressor>,
     compression: Compression,
     /// The first bytes as they are stored.
     stored: Vec<u8>,
     /// The first decompressed bytes, which were read to determine the format.
     head: Vec<u8>,
-    /// Number of bytes of `head` that [`read`](Self::read) has returned.
+    /// Number of bytes of `head` that [`read`](Self::read) has returned, or that it need not return.
     head_read: usize,
     /// Largest number of stored bytes that were used so far: bytes after damage may be read again.
     used: u64,
@@ -51,7 +55,7 @@ impl Stream {
     pub(crate) fn new(source: Box<dyn Read + Send>, inflate_ratio: usize) -> Result<Self, Failure> {
         let mut input = StoredInput::new(source);
         let mut stored = vec![0; HEAD_BYTES];
-        let count = fill(&mut stored, HEADER, |out| input.read(out))?;
+        let count = fill(&mut stored, RECOGNIZED, |out| input.read(out))?;
         stored.truncate(count);
         let compression = Compression::of(&stored);
         Ok(Self::with_head(input, stored, compression, inflate_ratio))
@@ -66,18 +70,24 @@ impl Stream {
 
     /// Creates a stream of bytes that begin with `stored`, which were read from `input`.
     fn with_head(input: StoredInput, stored: Vec<u8>, compression: Compression, inflate_ratio: usize) -> Self {
-        let inflate = Inflate::new(compression, &stored, inflate_ratio);
-        let head = stored.clone();
-        let (head_read, used, failure, holds_record) = (0, 0, None, false);
-        let mut stream = Self { input, inflate, compression, stored, head, head_read, used, failure, holds_record };
-        if stream.inflate.is_some() {
+        let decompressor = Decompressor::new(compression, &stored, inflate_ratio);
+        // A block of Snappy may be long: its start determines the format.
+        let (head, head_read) = match compression {
+            Compression::Snappy => (snappy::start(&stored, HEAD_BYTES), usize::MAX),
+            _ => (stored.clone(), 0),
+        };
+        let (used, failure, holds_record) = (0, None, false);
+        let mut stream =
+            Self { input, decompressor, compression, stored, head, head_read, used, failure, holds_record };
+        if matches!(stream.decompressor, Some(Decompressor::Inflate(_))) {
             stream.inflate_head();
         }
         stream
     }
 
     /// Determines whether bytes that begin like another format, or like a compressed file without records, are a plain
-    /// shard whose first length is corrupt: a length of 40,056 begins like zlib, one of 640 like a Python pickle.
+    /// shard whose first length is corrupt: a length of 40,056 begins like zlib, one of 640 like a Python pickle. And whether bytes
+    /// of no known format are Snappy whose first block is corrupt.
     ///
     /// Must be called before the first [`read`](Self::read).
     ///
@@ -85,18 +95,22 @@ impl Stream {
     /// An error of the source.
     pub(crate) fn settle(&mut self, inflate_ratio: usize) -> Result<(), Failure> {
         let Some(mut kept) = self.input.take_kept() else { return Ok(()) };
-        let is_other = self.compression != Compression::None || magic::known(&self.stored).is_some();
-        if self.begins_sound() || !is_other || magic::is_archive(&self.stored) {
+        if self.begins_sound() || magic::is_archive(&self.stored) {
             return Ok(());
         }
         self.input.fill_searched(&mut kept)?;
         let holds_record = match self.compression {
             // A record is not searched for: stored blocks of gzip may contain records as they are.
             Compression::Gzip => is_followed_by_header(&kept),
-            Compression::None | Compression::Zlib => contains_record(&kept),
+            Compression::None | Compression::Zlib | Compression::Snappy => contains_record(&kept),
+        };
+        let is_unknown = self.compression == Compression::None && magic::known(&self.stored).is_none();
+        let compression = match holds_record {
+            true => Compression::None,
+            false if is_unknown && contains_record(&decompress_after_damage(&kept)) => Compression::Snappy,
+            false => self.compression,
         };
         let input = self.input.restart(kept, self.stored.len());
-        let compression = if holds_record { Compression::None } else { self.compression };
         let stream = Self::with_head(input, mem::take(&mut self.stored), compression, inflate_ratio);
         *self = Self { holds_record, ..stream };
         Ok(())
@@ -157,7 +171,7 @@ impl Stream {
 
     /// Number of stored bytes read, without those that are not decompressed yet.
     pub(crate) fn stored_bytes(&self) -> u64 {
-        let waiting = self.inflate.as_ref().map_or(0, Inflate::waiting);
+        let waiting = self.decompressor.as_ref().map_or(0, Decompressor::waiting);
         self.input.bytes - waiting as u64
     }
 
@@ -183,25 +197,25 @@ impl Stream {
         self.read_payload(out)
     }
 
-    /// Reads the stored bytes after damage, up to the next gzip member, where [decompression](Self::inflates) continues.
+    /// Reads the stored bytes after damage, up to the next gzip member or block of Snappy, where [decompression](Self::inflates) continues.
     /// Returns their number, 0 at the member or at the end.
     ///
     /// # Errors
     /// An error of the source.
     pub(crate) fn read_stored(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
-        self.inflate.as_mut().map_or(Ok(0), |inflate| inflate.read_stored(&mut self.input, out))
+        self.decompressor.as_mut().map_or(Ok(0), |decompressor| decompressor.read_stored(&mut self.input, out))
     }
 
-    /// Returns whether the stream is inside of a compressed member.
+    /// Returns whether the stream is inside of a compressed member, or blocks are expected.
     pub(crate) fn inflates(&self) -> bool {
-        self.inflate.as_ref().is_some_and(Inflate::goes_on)
+        self.decompressor.as_ref().is_some_and(Decompressor::goes_on)
     }
 
     fn read_payload(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
         self.used = self.used_bytes();
-        match &mut self.inflate {
+        match &mut self.decompressor {
             None => self.input.read(out),
-            Some(inflate) => inflate.read(&mut self.input, out),
+            Some(decompressor) => decompressor.read(&mut self.input, out),
         }
     }
 }

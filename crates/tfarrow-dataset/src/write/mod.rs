@@ -2,3 +2,4 @@
 
 pub(crate) mod output_file;
 pub(crate) mod shard_writer;
+mod snappy_writer;

@@ -7,6 +7,7 @@ use std::{
 
 use flate2::write::{GzEncoder, ZlibEncoder};
 
+use super::snappy_writer::SnappyWriter;
 use crate::Compression;
 
 /// Writes the bytes of TFRecord frames to a sink, and compresses them.
@@ -34,6 +35,7 @@ enum Sink<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
     Zlib(ZlibEncoder<W>),
+    Snappy(SnappyWriter<W>),
 }
 
 impl<W: Write> ShardWriter<W> {
@@ -42,13 +44,14 @@ impl<W: Write> ShardWriter<W> {
         Self::with_level(sink, compression, flate2::Compression::default().level())
     }
 
-    /// Writes to `sink`, with a level of zlib from 0, which does not compress, to 9. Higher levels are 9.
+    /// Writes to `sink`, with a level of zlib from 0, which does not compress, to 9. Higher levels are 9. Snappy has no levels.
     pub fn with_level(sink: W, compression: Compression, level: u32) -> Self {
         let level = flate2::Compression::new(level.min(9));
         let sink = match compression {
             Compression::None => Sink::Plain(sink),
             Compression::Gzip => Sink::Gzip(GzEncoder::new(sink, level)),
             Compression::Zlib => Sink::Zlib(ZlibEncoder::new(sink, level)),
+            Compression::Snappy => Sink::Snappy(SnappyWriter::new(sink)),
         };
         Self { sink }
     }
@@ -59,6 +62,7 @@ impl<W: Write> ShardWriter<W> {
             Sink::Plain(sink) => sink,
             Sink::Gzip(encoder) => encoder.get_mut(),
             Sink::Zlib(encoder) => encoder.get_mut(),
+            Sink::Snappy(writer) => writer.get_mut(),
         }
     }
 
@@ -74,6 +78,7 @@ impl<W: Write> ShardWriter<W> {
             }
             Sink::Gzip(encoder) => encoder.finish(),
             Sink::Zlib(encoder) => encoder.finish(),
+            Sink::Snappy(writer) => writer.finish(),
         }
     }
 }
@@ -84,6 +89,7 @@ impl<W: Write> Write for ShardWriter<W> {
             Sink::Plain(sink) => sink.write(bytes),
             Sink::Gzip(sink) => sink.write(bytes),
             Sink::Zlib(sink) => sink.write(bytes),
+            Sink::Snappy(sink) => sink.write(bytes),
         }
     }
 
@@ -92,6 +98,7 @@ impl<W: Write> Write for ShardWriter<W> {
             Sink::Plain(sink) => sink.flush(),
             Sink::Gzip(sink) => sink.flush(),
             Sink::Zlib(sink) => sink.flush(),
+            Sink::Snappy(sink) => sink.flush(),
         }
     }
 }
@@ -102,6 +109,7 @@ impl<W: Write> fmt::Debug for ShardWriter<W> {
             Sink::Plain(_) => Compression::None,
             Sink::Gzip(_) => Compression::Gzip,
             Sink::Zlib(_) => Compression::Zlib,
+            Sink::Snappy(_) => Compression::Snappy,
         };
         f.debug_struct("ShardWriter").field("compression", &compression).finish_non_exhaustive()
     }

@@ -47,7 +47,7 @@ fn large_shards_are_read_completely() {
     let records: Vec<_> = (0..300).map(|i| noise(i * 97, i as u32 + 1)).collect();
     let bytes = frames(&records);
     check_whole(&bytes, Compression::None, &records);
-    for compression in COMPRESSED {
+    for compression in [Compression::Gzip, Compression::Zlib, Compression::Snappy] {
         check_whole(&compressed(&bytes, compression), compression, &records);
     }
 }
@@ -80,7 +80,8 @@ fn the_source_may_return_one_byte_at_a_time() {
     let records = [b"one".to_vec(), vec![], noise(500, 3)];
     let bytes = frames(&records);
     let members = [compressed(&bytes[..9], Compression::Gzip), compressed(&bytes[9..], Compression::Gzip)].concat();
-    for stored in [bytes.clone(), members, compressed(&bytes, Compression::Zlib)] {
+    let [zlib, snappy] = [Compression::Zlib, Compression::Snappy].map(|compression| compressed(&bytes, compression));
+    for stored in [bytes.clone(), members, zlib, snappy] {
         let source = Box::new(Drip(io::Cursor::new(stored.clone())));
         let mut reader = ShardReader::from_read(source, "x", &ReadOptions::default()).unwrap();
         let found = reader.next().unwrap().unwrap();
@@ -180,7 +181,6 @@ fn bytes_after_compressed_data_are_reported() {
     }
 }
 
-#[test]
 /// Disks and tapes have blocks; TensorFlow ignores what follows a zlib stream.
 #[test]
 fn zeros_after_a_zlib_stream_are_ignored() {
@@ -193,6 +193,43 @@ fn zeros_after_a_zlib_stream_are_ignored() {
     }
 }
 
+/// A Snappy stream of blocks that end at these bytes.
+fn snappy(bytes: &[u8], ends: &[usize]) -> Vec<u8> {
+    let starts = std::iter::once(&0).chain(ends);
+    let blocks = starts.zip(ends).flat_map(|(start, end)| compressed(&bytes[*start..*end], Compression::Snappy));
+    blocks.collect()
+}
+
+#[test]
+fn snappy_may_have_blocks_of_any_size() {
+    let records: Vec<_> = (0..40).map(|i| noise(i * 11, 99 + i as u32)).collect();
+    let bytes = frames(&records);
+    for size in [12, 13, 700, bytes.len() - 1] {
+        let ends: Vec<_> = (size..bytes.len()).step_by(size).chain([bytes.len()]).collect();
+        check_whole(&snappy(&bytes, &ends), Compression::Snappy, &records);
+    }
+    // Long records, which are not compressible, and empty ones, which are.
+    let records: Vec<_> = [noise(300_000, 5), vec![0; 1 << 20]].into_iter().chain(vec![vec![]; 5000]).collect();
+    check_whole(&compressed(&frames(&records), Compression::Snappy), Compression::Snappy, &records);
+}
+
+#[test]
+fn truncation_of_snappy_is_reported_at_any_byte_of_a_block() {
+    let records = [noise(50, 3), noise(60, 5), b"three".to_vec()];
+    let bytes = frames(&records);
+    let stored = snappy(&bytes, &[66, bytes.len()]);
+    let first = snappy(&bytes, &[66]).len();
+    for cut in first..stored.len() {
+        let (data, _, error) = read(&stored[..cut], &ReadOptions::default());
+        assert_eq!(data, records[..1]);
+        assert_eq!(error.is_none(), cut == first, "cut at {cut}");
+        let Some(error) = error else { continue };
+        let expected = format!("x: record 1: the snappy data is truncated at byte {first} of the file");
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
 fn flipped_bits_in_compressed_data_are_reported() {
     let records: Vec<_> = (0..20).map(|i| noise(i, i as u32 + 50)).collect();
     for compression in COMPRESSED {
@@ -227,6 +264,7 @@ fn files_that_tensorflow_wrote() {
         ("compressed/gzip-00001-of-00003.tfrecord.gz", Compression::Gzip),
         ("compressed/gzip_members.tfrecord.gz", Compression::Gzip),
         ("compressed/zlib-00002-of-00003.tfrecord", Compression::Zlib),
+        ("blocks.tfrecord.snappy", Compression::Snappy),
         ("magic/35615.tfrecord", Compression::None),
         ("magic/40056.tfrecord", Compression::None),
     ] {

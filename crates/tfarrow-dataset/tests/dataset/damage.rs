@@ -60,6 +60,23 @@ fn every_flipped_bit_is_detected() {
     println!("{} flips of {} bytes", bits.len(), file.len());
 }
 
+/// Snappy has no checksums: the CRCs of the records show the flip.
+#[test]
+fn every_flipped_bit_of_a_snappy_stream_is_detected() {
+    let payloads: Vec<Vec<u8>> = (0..20_u8).map(|i| vec![i; usize::from(i) * 7]).collect();
+    let stored = compressed(&frames(&payloads), Compression::Snappy);
+    assert!(!is_damaged(stored.clone()));
+    // Without optimization each flip takes ten times as long.
+    let step = if cfg!(debug_assertions) { 13 } else { 1 };
+    for bit in (0..8 * stored.len()).step_by(step) {
+        let mut flipped = stored.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let (records, ..) = read(&flipped, &skip());
+        // A copy may be that of equal bytes.
+        assert!(is_damaged(flipped) || records == payloads, "bit {bit}");
+    }
+}
+
 #[test]
 fn faults_have_the_order_of_the_data_set_for_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,6 +150,59 @@ fn bytes_that_do_not_decompress_are_returned_as_stored() {
             assert_eq!(records == payloads.len(), ["checksum", "followed"].contains(&name), "{name}");
         }
     }
+}
+
+/// Records of 1,000 bytes in blocks of Snappy, each with 64 records, and the places of the blocks.
+fn snappy_blocks() -> (Vec<Vec<u8>>, Vec<u8>, Vec<usize>) {
+    let records: Vec<_> = (0..640_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes().repeat(246)).collect();
+    let (mut stored, mut places) = (Vec::new(), Vec::new());
+    for records in records.chunks(64) {
+        places.push(stored.len());
+        stored.extend(compressed(&frames(records), Compression::Snappy));
+    }
+    (records, stored, places)
+}
+
+#[test]
+fn a_damaged_block_of_snappy_is_skipped() {
+    let (records, sound, places) = snappy_blocks();
+    // The size of a block, an element in the middle, a length that is too large, one that is too small.
+    let damages: [(usize, &[u8]); 4] = [(4, &[0x7f]), (400, &[0x0d, 0xff, 0x0d, 0xff, 0x0d]), (0, &[1]), (3, &[0])];
+    for block in [0, 5, 9] {
+        for (at, damage) in damages {
+            let mut stored = sound.clone();
+            stored[places[block] + at..][..damage.len()].copy_from_slice(damage);
+            let rest: Vec<_> = [&records[..64 * block], &records[64 * (block + 1)..]].concat();
+            let (data, compression, error) = read(&stored, &skip());
+            assert!(data.iter().all(|record| rest.contains(record)), "block {block} at {at}");
+            assert_eq!((data.len(), compression), (rest.len(), Some(Compression::Snappy)), "block {block} at {at}");
+            assert!(error.is_none(), "{error:?}");
+            let (data, _, error) = read(&stored, &ReadOptions::default());
+            assert!(data.len() <= 64 * block && error.unwrap().is_damage(), "block {block} at {at}");
+        }
+    }
+}
+
+#[test]
+fn the_bytes_of_a_damaged_block_are_returned_as_stored() {
+    let (_, mut stored, places) = snappy_blocks();
+    stored[places[3] + 400..][..5].copy_from_slice(&[0x0d, 0xff, 0x0d, 0xff, 0x0d]);
+    let mut reader = ShardReader::from_read(Box::new(Cursor::new(stored.clone())), "x", &skip()).unwrap();
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    while let Some(segment) = reader.segment().unwrap() {
+        let Segment::Lost(lost) = segment else { continue };
+        errors.extend(lost.error.map(|error| error.to_string()));
+        if lost.is_stored {
+            assert_eq!(lost.offset as usize, places[3] + found.len());
+            found.extend_from_slice(&lost.bytes);
+        }
+    }
+    assert!(found == stored[places[3]..places[4]]);
+    let expected = format!(
+        "x: record 192: the snappy data is corrupt (a block does not decompress) at byte {} of the file",
+        places[3]
+    );
+    assert_eq!(errors, [expected]);
 }
 
 /// The bytes of the first length are the magic number of another format, and its CRC is corrupt.

@@ -54,8 +54,8 @@ class Output:
         """Checks the options."""
         if mode not in MODES:
             raise UsageError(f"mode: expected one of {', '.join(MODES)}, found {mode!r}")
-        if (compression := options.get("compression")) not in (None, "none", "gzip", "zlib"):
-            raise UsageError(f"compression: expected one of none, gzip, zlib, found {compression!r}")
+        if (compression := options.get("compression")) not in (None, "none", "gzip", "zlib", "snappy"):
+            raise UsageError(f"compression: expected one of none, gzip, zlib, snappy, found {compression!r}")
         folder = absolute(os.fspath(target)).rstrip("/")
         if mode == "overwrite" and is_url(folder):
             raise UsageError(f"{folder}: files of a store cannot be replaced as a whole; remove them first, and append")

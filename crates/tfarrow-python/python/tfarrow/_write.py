@@ -18,7 +18,7 @@ def write(
     target: str | os.PathLike[str],
     *,
     record_type: Literal["example", "sequence-example", "example-list", "raw"] | None = None,
-    compression: Literal["none", "gzip", "zlib"] | None = None,
+    compression: Literal["none", "gzip", "zlib", "snappy"] | None = None,
     shards: int | None = None,
     overwrite: bool = False,
     lossy: bool = False,

@@ -169,7 +169,7 @@ def datasink(
     *,
     mode: Literal["error", "append", "overwrite"] = "error",
     record_type: Literal["example", "sequence-example", "example-list", "raw"] | None = None,
-    compression: Literal["none", "gzip", "zlib"] | None = None,
+    compression: Literal["none", "gzip", "zlib", "snappy"] | None = None,
     lossy: bool = False,
     min_rows_per_file: int | None = None,
 ) -> TFRecordDatasink:
