@@ -239,3 +239,25 @@ fn empty_shards_survive_a_round_trip() {
     assert_eq!(std::fs::read(path("back/b.tfrecord")).unwrap(), b"");
     assert_eq!(tfarrow(&["count", &path("back/a.tfrecord")]).prints(), tfarrow(&["count", &path("in")]).stdout);
 }
+
+/// TFDS writes Parquet files with one column of serialized Examples, which are the records.
+#[test]
+fn parquet_of_tensorflow_datasets_has_examples_as_records() {
+    const PARQUET: &str = "testdata/tfds_parquet/mnist-train.parquet-00000-of-00001";
+    const RECORDS: &str = "testdata/tfds/mnist-train.tfrecord-00000-of-00002";
+    for command in [&["head"][..], &["schema"], &["schema", "--format", "pbtxt"]] {
+        let printed = |source| tfarrow(&[command, &[source]].concat()).prints();
+        assert_eq!(printed(PARQUET), printed(RECORDS), "{command:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("back.tfrecord");
+    tfarrow(&["convert", PARQUET, out.to_str().unwrap()]).ends(0);
+    assert_eq!(std::fs::read(out).unwrap(), std::fs::read(path(RECORDS)).unwrap());
+    // Other bytes, and bytes beside other columns, are values.
+    let out = folder.path().join("bytes.parquet");
+    let out = out.to_str().unwrap();
+    for query in ["SELECT X'0a050a030a0161' AS x, 1 AS y", "SELECT X'68656c6c6f' AS x"] {
+        tfarrow(&["sql", &format!("COPY ({query}) TO '{out}' OPTIONS (overwrite true)")]).ends(0);
+        assert!(tfarrow(&["schema", out]).prints().contains("x "), "{query}");
+    }
+}

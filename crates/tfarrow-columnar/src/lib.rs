@@ -39,6 +39,7 @@ mod parquet_rows;
 mod records;
 mod rows;
 mod scalar_type;
+mod serialized_examples;
 mod text_columns;
 mod text_file;
 mod text_reader;

@@ -12,6 +12,7 @@ use tfarrow_dataset::{Error, Result};
 use crate::{
     checksums::RowGroupVerifier,
     guarded::guarded,
+    serialized_examples::schema_of_records,
     unreadable::{unreadable, unreadable_parquet},
 };
 
@@ -43,7 +44,7 @@ impl ParquetFile {
             if has_rows && plain.schema().fields().is_empty() {
                 return Err(unreadable(path, "the metadata has rows, but no columns"));
             }
-            let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
+            let views = ArrowReaderOptions::new().with_schema(with_views(&schema_of_records(&file, &plain), true));
             let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(parquet)?;
             Ok(Self { metadata, verifier, columns: None })
         })

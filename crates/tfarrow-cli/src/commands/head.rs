@@ -107,7 +107,8 @@ impl Printer {
             let count = records.len().min(*left);
             *left -= count;
             let printed = match (self.record_type, record_type) {
-                (None, RecordType::Raw) => self.raw(&records, count),
+                // Raw records may be Examples.
+                (None, RecordType::Raw) => self.chunk(records, count),
                 _ => self.print(records.split_at(count).0, record_type),
             };
             printed.with_context(|| shard.path.display().to_string())?;
