@@ -352,3 +352,58 @@ fn events_without_a_version_are_events() {
     let count = |file: &str| rows(&format!("SELECT count(value), min(tag) FROM '{file}'"));
     assert_eq!(count(file.to_str().unwrap()), count(FIRST));
 }
+
+/// An event: its time and step, and the field `number`.
+fn event(step: u8, number: u8, body: &[u8]) -> Vec<u8> {
+    let time = b"\x09\0\0\0\0\0\0\xf0\x3f";
+    [&time[..], &[0x10, step], &field(number, body)].concat()
+}
+
+/// TensorBoard drops the values before the restart of a run, from its step on.
+#[test]
+fn values_that_a_restart_replaces_are_left_out_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = |step, tag: &[u8], value: f32| {
+        let value = [&field(1, tag)[..], &[0x15], &value.to_le_bytes()].concat();
+        event(step, 5, &field(1, &value))
+    };
+    // The status START.
+    let restart = |step| event(step, 7, &[0x08, 0x01]);
+    let version = event(0, 3, b"brain.Event:2");
+    let first = [value(1, b"a", 1.0), value(2, b"a", 2.0), value(3, b"a", 3.0), value(3, b"b", 3.0)];
+    // In the same file, and in a later one.
+    let files = [
+        ("one/tfevents.1", [&first[..], &[restart(2), value(2, b"a", 20.0)]].concat()),
+        ("two/tfevents.1", first.to_vec()),
+        ("two/tfevents.2", vec![restart(3), value(3, b"a", 30.0)]),
+        ("three/tfevents.1", first.to_vec()),
+    ];
+    for (file, events) in files {
+        let mut bytes = Vec::new();
+        for event in [&version].into_iter().chain(&events) {
+            tfarrow_codec::frame::write(event, &mut bytes);
+        }
+        fs::create_dir_all(folder.path().join(file).parent().unwrap()).unwrap();
+        fs::write(folder.path().join(file), bytes).unwrap();
+    }
+    let logs = format!("{}/", folder.path().display());
+    let values =
+        |table: &str| rows(&format!("SELECT run, tag, step, value FROM {table} ORDER BY run, tag, step, value"));
+    assert_eq!(values(&format!("'{logs}'")).len(), 14);
+    let expected = [
+        json!(["one", "a", 1, 1.0]),
+        json!(["one", "a", 2, 20.0]),
+        json!(["three", "a", 1, 1.0]),
+        json!(["three", "a", 2, 2.0]),
+        json!(["three", "a", 3, 3.0]),
+        json!(["three", "b", 3, 3.0]),
+        json!(["two", "a", 1, 1.0]),
+        json!(["two", "a", 2, 2.0]),
+        json!(["two", "a", 3, 30.0]),
+    ];
+    let purged = format!("read_tfrecord('{logs}', purge_orphaned_data => true)");
+    assert_eq!(values(&purged), expected);
+    assert_eq!(rows(&format!("SELECT count(*), max(value) FROM {purged} WHERE run = 'one'")), [json!([2, 20.0])]);
+    let columns = |table: &str| rows(&format!("DESCRIBE SELECT * FROM {table}"));
+    assert_eq!(columns(&purged), columns(&format!("'{logs}'")));
+}

@@ -145,7 +145,13 @@ impl EventCurves {
         skipped: Arc<Mutex<DamageReport>>,
     ) -> Result<Arc<dyn TableProvider>> {
         let ReadOptions { partial_tail, limits, .. } = *read;
-        let options = TfRecordOptions { on_error: OnError::Skip, partial_tail, limits, ..TfRecordOptions::default() };
+        let options = TfRecordOptions {
+            on_error: OnError::Skip,
+            partial_tail,
+            purge_orphaned_data: true,
+            limits,
+            ..TfRecordOptions::default()
+        };
         let mut table = TfRecordTable::infer(shards.to_vec(), &options).await?;
         if let Some(counts) = counts {
             let count = |number| counts.get(number).map_or(0, |shard: &ShardRecords| shard.records);

@@ -41,6 +41,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `partial_tail` | `auto`, `fail`, `ignore` | `auto` |
 /// | `bytes_type` | `auto`, `binary`, `binary_view` | `auto` |
 /// | `metadata_columns` | `none`, `all`, names of `_file`, `_record`, `_offset`, `_raw` | `none` |
+/// | `purge_orphaned_data` | `true`, `false` | `false` |
 /// | `pushdown_filters` | `true`, `false` | `true` |
 /// | `preserve_order` | `true`, `false` | `true` |
 /// | `piece_bytes` | `auto`, a number | `auto`: 256 MiB on a cluster |
@@ -88,6 +89,9 @@ pub struct TfRecordOptions {
     pub bytes_type: BytesType,
     /// Columns with the origin of each record.
     pub metadata_columns: MetadataColumns,
+    /// Whether to leave out the values of TensorBoard's events that a later restart of their run replaces, as TensorBoard does: the
+    /// values before the event of the restart, from its step on.
+    pub purge_orphaned_data: bool,
     /// Whether to evaluate filters in the scan, and to decode other columns only for the rows that pass.
     pub pushdown_filters: bool,
     /// Whether rows of a query without sort, join, group or window keep the order of the files and records. Otherwise their
@@ -213,6 +217,7 @@ impl Default for TfRecordOptions {
             limits: Limits::default(),
             bytes_type: BytesType::Auto,
             metadata_columns: MetadataColumns::NONE,
+            purge_orphaned_data: false,
             pushdown_filters: true,
             preserve_order: true,
             piece_bytes: None,
@@ -272,7 +277,7 @@ struct Setting {
 }
 
 /// All options, in the order of `SHOW ALL`.
-const SETTINGS: [Setting; 18] = [
+const SETTINGS: [Setting; 19] = [
     Setting {
         name: "layout",
         values: names::<Layout>,
@@ -360,6 +365,13 @@ const SETTINGS: [Setting; 18] = [
         description: "Columns with the origin of each record",
         set: |options, value| put(&mut options.metadata_columns, value),
         show: |options| options.metadata_columns.to_string(),
+    },
+    Setting {
+        name: "purge_orphaned_data",
+        values: booleans,
+        description: "Whether to leave out the values of events that a later restart of their run replaces",
+        set: |options, value| put(&mut options.purge_orphaned_data, value),
+        show: |options| options.purge_orphaned_data.to_string(),
     },
     Setting {
         name: "pushdown_filters",
@@ -557,8 +569,8 @@ mod tests {
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
                      record_type, proto, message, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
-                     bytes_type, metadata_columns, pushdown_filters, preserve_order, piece_bytes, compression, shards, overwrite, \
-                     lossy";
+                     bytes_type, metadata_columns, purge_orphaned_data, pushdown_filters, preserve_order, piece_bytes, compression, \
+                     shards, overwrite, lossy";
         check("layuot", "list", Err(error));
     }
 }

@@ -23,7 +23,8 @@ Without a query, statements are read from a prompt (\\? lists its commands) or f
 
 Names for --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and read_tfrecord('..', NAME => VALUE):
   layout, record_type, proto, message, on_conflict, sample_records, verify_crc, on_error,
-  partial_tail, bytes_type, metadata_columns, pushdown_filters, preserve_order, piece_bytes,
+  partial_tail, bytes_type, metadata_columns, purge_orphaned_data, pushdown_filters,
+  preserve_order, piece_bytes,
   and for written files compression, shards, overwrite, lossy
 
 Examples:

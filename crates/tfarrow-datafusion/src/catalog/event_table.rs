@@ -10,26 +10,34 @@ use std::{borrow::Cow, sync::Arc};
 use arrow_schema::{DataType, Field, SchemaRef};
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::{Column, UnnestOptions},
+    common::{Column, JoinType, UnnestOptions},
     datasource::{ViewTable, provider_as_source},
     error::Result,
     functions::core::expr_fn::get_field,
-    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType, col, ident},
+    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType, col, ident, lit},
 };
+
+use tfarrow_codec::schema::INDEX_COLUMN;
 
 use crate::{
     functions::event_value::{EVENT_VALUE_COLUMNS, event_time, event_value, event_value_field},
+    options::{FILE_COLUMN, MetadataColumns},
     plan_future::PlanFuture,
     schema::partition_columns::RUN_COLUMN,
     table::TfRecordTable,
 };
 
-/// The name of the table of messages in the plan.
+/// The names of the tables of messages in the plan.
 const EVENTS_SCAN: &str = "tensorboard_events";
+const RESTARTS_SCAN: &str = "tensorboard_restarts";
 /// The columns of an event that the query reads.
 const STEP: &str = "step";
 const WALL_TIME: &str = "wall_time";
 const SUMMARY: &str = "summary";
+/// The fields of the event of a restart, and its status.
+const SESSION_LOG: &str = "session_log";
+const STATUS: &str = "status";
+const START: &str = "START";
 const TAG: &str = "tag";
 /// The column of the results of `event_value`, in the plan.
 const EVENT_VALUE: &str = "event_value";
@@ -92,6 +100,10 @@ fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let is_metadata = |field: &&Arc<Field>| ![RUN_COLUMN, STEP, WALL_TIME, SUMMARY].contains(&field.name().as_str());
     let schema = events.schema();
     let metadata: Vec<_> = schema.fields().iter().filter(is_metadata).map(|field| ident(field.name())).collect();
+    let events = match table.options().purge_orphaned_data {
+        true => purged(table)?,
+        false => LogicalPlanBuilder::scan(EVENTS_SCAN, provider_as_source(Arc::new(events)), None)?,
+    };
     let time = event_time().call(vec![col(WALL_TIME)]).alias(WALL_TIME);
     let values = get_field(col(SUMMARY), "value").alias(SUMMARY_VALUE);
     let tag = get_field(col(SUMMARY_VALUE), TAG).alias(TAG);
@@ -101,12 +113,41 @@ fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let rows = [RUN_COLUMN, STEP, WALL_TIME, TAG].map(col).into_iter().chain(EVENT_VALUE_COLUMNS.map(of_value));
     // An event without a summary has no row.
     let unnest = UnnestOptions::new().with_preserve_nulls(false);
-    LogicalPlanBuilder::scan(EVENTS_SCAN, provider_as_source(Arc::new(events)), None)?
+    events
         .project([col(RUN_COLUMN), col(STEP), time, values].into_iter().chain(metadata.iter().cloned()))?
         .unnest_column_with_options(Column::from_name(SUMMARY_VALUE), unnest)?
         .project([col(RUN_COLUMN), col(STEP), col(WALL_TIME), tag, value].into_iter().chain(metadata.iter().cloned()))?
         .project(rows.chain(metadata))?
         .build()
+}
+
+/// The events that no later restart of their run replaces. An event is replaced if an event of a restart with the same or an
+/// earlier step follows it in its file, or is in a later file of the run (`EventAccumulator` of TensorBoard).
+fn purged(table: &TfRecordTable) -> Result<LogicalPlanBuilder> {
+    let wanted = MetadataColumns { file: true, record: true, ..table.options().metadata_columns };
+    let table = table.with_metadata_columns(wanted);
+    let scan = |name: &str, columns| -> Result<_> {
+        let events = table.with_runs(columns)?;
+        LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(events)), None)
+    };
+    let restarts = scan(RESTARTS_SCAN, restart_columns())?
+        .filter(get_field(col(SESSION_LOG), STATUS).eq(lit(START)))?
+        .project([RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(ident))?;
+    let [run, step, file, record] = [RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(|column| {
+        let of = |scan: &str| Expr::Column(Column::new(Some(scan.to_owned()), column));
+        (of(EVENTS_SCAN), of(RESTARTS_SCAN))
+    });
+    let is_later = file.1.clone().gt(file.0.clone()).or(file.1.eq(file.0).and(record.1.gt(record.0)));
+    let is_replaced = [run.0.eq(run.1), step.1.lt_eq(step.0), is_later];
+    // The restarts, of which there are few, are held in memory.
+    restarts.join_on(scan(EVENTS_SCAN, columns())?.build()?, JoinType::RightAnti, is_replaced)
+}
+
+/// The fields of the event of a restart.
+fn restart_columns() -> Vec<Field> {
+    let status = Field::new(STATUS, DataType::Utf8, false);
+    let session_log = Field::new(SESSION_LOG, DataType::Struct(vec![status].into()), true);
+    vec![Field::new(STEP, DataType::Int64, false), session_log]
 }
 
 /// The fields of an event that the query reads. Tensors and audio stay serialized: `event_value` reads tensors.

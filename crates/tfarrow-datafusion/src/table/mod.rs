@@ -314,6 +314,12 @@ impl TfRecordTable {
         Ok(Self { provenance, notices, ranges: self.ranges.clone(), ..table })
     }
 
+    /// Sets the metadata columns of the tables that [`with_runs`](Self::with_runs) creates.
+    pub(crate) fn with_metadata_columns(&self, metadata_columns: MetadataColumns) -> Self {
+        let options = TfRecordOptions { metadata_columns, ..self.options.clone() };
+        Self { options, ..self.clone() }
+    }
+
     /// Returns whether the table is that of the messages of TensorBoard's files, with their runs.
     pub(crate) fn has_runs(&self) -> bool {
         self.partitions.has_runs()
