@@ -26,8 +26,11 @@ pub(crate) const STDIN: &str = "-";
 pub const TFRECORD_EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
 /// Extensions of files of other formats, before the ending of a compression.
 const OTHERS: [&str; 7] = ["parquet", "arrow", "csv", "tsv", "jsonl", "ndjson", "json"];
-/// Extensions of files that are usually next to shards, and no shards.
-const SIDECARS: &[&str] = &["json", "txt", "index"];
+/// Extensions of files that are usually next to shards, and no shards: descriptions, and indexes of several readers (`idx` of DALI,
+/// `tfindex` of the package tfrecord).
+const SIDECARS: &[&str] = &["json", "txt", "index", "idx", "tfindex"];
+/// The index that tfr-reader writes beside shards, which is a Parquet file.
+const READER_INDEX: &str = "tfrds-reader-index.parquet";
 
 /// Returns the path of the output made of the shard `name`: in the same folder, with its extensions replaced by `extension`,
 /// which has no dot before it, such as `parquet` or `tfrecord.gz`.
@@ -137,6 +140,11 @@ fn is_bare_shard(name: &Path) -> bool {
     !number.is_empty() && !head.contains(&b'.')
 }
 
+/// Returns whether a file is the index of a reader, in a format that also shards have.
+pub(crate) fn is_reader_index(name: &Path) -> bool {
+    file_name(name) == READER_INDEX.as_bytes()
+}
+
 /// Returns whether a file has the extension of files that are usually next to shards, such as `dataset_info.json`.
 pub(crate) fn is_sidecar(path: &Path) -> bool {
     path.extension().is_some_and(|own| SIDECARS.iter().any(|suffix| own.eq_ignore_ascii_case(suffix)))
@@ -152,7 +160,16 @@ pub(crate) fn is_named_events(name: &Path) -> bool {
 /// `.` or `_`. The files of TensorBoard are not hidden by `_`, since runs may have any name.
 pub(crate) fn is_hidden(below: &Path) -> bool {
     let is_events = is_named_events(below);
-    below.iter().any(|part| is_hidden_by(part, '.') || is_hidden_by(part, '_') && !is_events)
+    let hides = |part: &OsStr| is_hidden_by(part, '.') || is_hidden_by(part, '_') && !is_events;
+    let is_in_hidden = below.parent().is_some_and(|folders| folders.iter().any(hides));
+    is_in_hidden || below.file_name().is_some_and(hides) && !is_numbered_tfrecord(below)
+}
+
+/// Returns whether a file has the name of a shard of TFRecord that begins with `_`, such as `__c4-train.tfrecord-00000-of-01024` of
+/// MaxText. Such a name says what the file is, and does not hide it.
+pub(crate) fn is_numbered_tfrecord(name: &Path) -> bool {
+    let begins = name.file_name().is_some_and(|name| is_hidden_by(name, '_'));
+    begins && is_tfrecord_name(name) && set_member(name).is_some()
 }
 
 /// Returns the file name of a path, which need not be UTF-8; `records` if it has none.

@@ -11,7 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_hidden, is_hidden_by, is_shard_name, is_sidecar},
+    file_names::{is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar},
     format::{magic, sniff::HeadInfo},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
 };
@@ -162,7 +162,8 @@ impl Search {
                 continue;
             }
             let name = entry.file_name();
-            if underscore && is_hidden_by(name, '_') || dot && is_hidden_by(name, '.') {
+            let is_hidden = underscore && is_hidden_by(name, '_') || dot && is_hidden_by(name, '.');
+            if is_hidden && !is_numbered_tfrecord(&below) {
                 self.skip_by_name(&entry, &mut walk);
             } else if entry.file_type().is_dir() {
                 if !glob.is_deep() && glob.matches(&below) {
@@ -194,6 +195,10 @@ impl Search {
         // Reading a pipe or a device to determine its format could block.
         if !entry.file_type().is_file() {
             skipped.other(path);
+            return Ok(());
+        }
+        if is_reader_index(&path) {
+            skipped.by_name += 1;
             return Ok(());
         }
         let size = entry.metadata().map_err(|error| walk_error(&path, error))?.len();

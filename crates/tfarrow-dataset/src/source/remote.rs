@@ -13,7 +13,7 @@ use object_store::{ObjectStore, path::Path as Key};
 use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_hidden, is_hidden_by, is_shard_name, is_sidecar},
+    file_names::{is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar},
     format::sniff::{HeadInfo, TAIL},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
     store::{
@@ -79,7 +79,8 @@ fn find_by_glob(
     let objects = Object::list(store, &prefix).map_err(failed)?;
     let count = objects.len();
     let is_named = |below: &Path| {
-        let is_hidden = |first| !glob.names_prefix(first) && has_hidden_part(below, first);
+        let shown = if is_numbered_tfrecord(below) { below.parent().unwrap_or(below) } else { below };
+        let is_hidden = |first| !glob.names_prefix(first) && has_hidden_part(shown, first);
         glob.matches(below) && !is_hidden('_') && !is_hidden('.')
     };
     let found = select(location, &prefix, objects, (&is_named, true), filter, exclude).map_err(failed)?;
@@ -201,6 +202,10 @@ fn select(
         let path = PathBuf::from(location.url(object.key.as_ref()));
         if head.empty_text(&name).is_some() {
             found.skipped_files.empty += 1;
+            continue;
+        }
+        if is_reader_index(&name) {
+            found.skipped_files.by_name += 1;
             continue;
         }
         let format = format.or_else(|| filter.text(&name, by_glob));

@@ -197,6 +197,27 @@ fn sidecars_with_the_content_of_shards_are_shards() {
     assert_eq!(found.skipped_files.to_string(), "skipped: 3 for the name");
 }
 
+/// Indexes of other readers are passed over, in a folder and in a glob.
+#[test]
+fn indexes_of_readers_are_no_shards() {
+    let folder = folder(&["a.tfrecord", "a.idx text", "a.tfindex text", "tfrds-reader-index.parquet parquet"]);
+    for source in ["", "*"] {
+        let found = resolve_filtered(&[folder.path().join(source)], FormatFilter::All).unwrap();
+        assert_eq!(names(&found.shards), ["a.tfrecord"], "{source}");
+        assert_eq!((found.skipped_files.by_name, found.skipped_files.may_matter()), (3, false), "{source}");
+    }
+}
+
+/// A name that begins with `_` hides a file, unless it says that the file is a shard of TFRecord.
+#[test]
+fn numbered_shards_are_found_under_any_name() {
+    let files = ["__c4-train.tfrecord-00000-of-00002", "__c4-train.tfrecord-00001-of-00002"];
+    let hidden = ["_notes.tfrecord", "_temporary/a.tfrecord-00000-of-00001", "_c-00000-of-00001"];
+    let folder = folder(&[&files[..], &hidden].concat());
+    check(&folder, "", &files);
+    check(&folder, "*", &files);
+}
+
 #[test]
 #[cfg(unix)]
 fn files_that_cannot_be_opened_are_returned_for_verify() {
