@@ -79,3 +79,41 @@ fn counts_as_json() {
     assert_eq!(found["skipped"]["ranges"], 1, "{found}");
     run.ends(3);
 }
+
+/// TFDS writes the number of records of each shard, so that a shard that was cut between two records is noticed.
+#[test]
+fn a_shard_of_tfds_that_lost_records_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |name: &str, to: &str| {
+        std::fs::copy(crate::support::path("testdata/tfds").join(name), folder.path().join(to)).unwrap();
+    };
+    for name in ["dataset_info.json", "mnist-train.tfrecord-00000-of-00002", "mnist-train.tfrecord-00001-of-00002"] {
+        copy(name, name);
+    }
+    let source = folder.path().display().to_string();
+    assert_eq!(tfarrow(&["count", &source]).ends(0), "");
+    tfarrow(&["verify", &source]).ends(0);
+    let shard = folder.path().join("mnist-train.tfrecord-00001-of-00002");
+    let bytes = std::fs::read(&shard).unwrap();
+    let first = tfarrow_codec::frame::frame_length(&bytes).unwrap() as usize;
+    std::fs::write(&shard, &bytes[first..]).unwrap();
+    let expected = format!("{}: has 4 records, and 5 by dataset_info.json", shard.display());
+    let counted = tfarrow(&["count", &source]);
+    assert_eq!(counted.stdout, "9\n");
+    assert!(counted.ends(3).starts_with(&expected));
+    let verified = tfarrow(&["verify", &source]);
+    assert!(verified.stdout.contains(&expected) && verified.stdout.matches("dataset_info.json").count() == 1);
+    verified.ends(3);
+    // A split is read by a glob, and the others are named in a note otherwise.
+    let splits = r#"{"name": "mnist", "fileFormat": "tfrecord", "splits": [
+        {"name": "train", "shardLengths": ["5", "4"]}, {"name": "test", "shardLengths": [5]}]}"#;
+    std::fs::write(folder.path().join("dataset_info.json"), splits).unwrap();
+    copy("mnist-train.tfrecord-00000-of-00002", "mnist-test.tfrecord-00000-of-00001");
+    let (train, test) = (format!("{source}/mnist-train.tfrecord-*"), format!("{source}/mnist-test.tfrecord-*"));
+    let note = format!("2 splits of TensorFlow Datasets: train (9 records, {train}), test (5 records, {test})\n");
+    for command in ["count", "verify", "schema", "stats"] {
+        let notes = tfarrow(&[command, &source]).ends(0);
+        assert!(notes.contains(&note), "{command}: {notes}");
+    }
+    assert_eq!(tfarrow(&["count", &train]).ends(0), "");
+}

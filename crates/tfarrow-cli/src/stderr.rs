@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles};
+use tfarrow_dataset::{DamageReport, MissingShards, Shard, SkippedFiles, tfds_splits};
 
 use crate::{
     error::{FAILURE, SUCCESS, USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy},
@@ -77,6 +77,15 @@ pub(crate) fn skipped_text(skipped: &DamageReport) -> String {
 /// Prints the number of files in folders that were skipped and may contain data, and the missing shards.
 pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShards]) {
     skipped_notes(skipped_files, missing).iter().for_each(|note| print(&escape(note)));
+}
+
+/// Prints the splits that TFDS has written to these shards, if they are several: a command reads all of them.
+pub(crate) fn splits(shards: &[Shard]) {
+    let splits = tfds_splits(shards);
+    if splits.len() > 1 {
+        let names: Vec<_> = splits.iter().map(ToString::to_string).collect();
+        print(&escape(&format!("{} splits of TensorFlow Datasets: {}", splits.len(), names.join(", "))));
+    }
 }
 
 /// The notes about files in folders that were skipped and may contain data, and about missing shards.

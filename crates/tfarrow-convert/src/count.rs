@@ -2,7 +2,9 @@
 
 use tfarrow_codec::OnError;
 use tfarrow_columnar::count as count_rows;
-use tfarrow_dataset::{DamageReport, OnProgress, ReadOptions, Segment, Shard, ShardFormat, ShardReader, try_map};
+use tfarrow_dataset::{
+    DamageReport, OnProgress, ReadOptions, Segment, Shard, ShardFormat, ShardReader, check_length, tfds_splits, try_map,
+};
 
 use crate::{Error, Result};
 
@@ -13,6 +15,8 @@ pub struct Counted {
     pub records: Vec<u64>,
     /// The corrupt bytes that were skipped.
     pub damage: DamageReport,
+    /// The shards, without skipped bytes, that have another number of records than TFDS has written beside them.
+    pub wrong_lengths: Vec<tfarrow_dataset::Error>,
 }
 
 /// Counts the records of shards, each on one of up to `threads` threads. Records of TFRecord files are counted by their
@@ -29,10 +33,16 @@ pub fn count(shards: &[Shard], read: &ReadOptions, threads: usize, progress: &On
             false => Ok((records, damage.of_shard(number))),
         }
     });
-    let (records, skipped): (_, Vec<_>) = counts?.into_iter().unzip();
-    let mut damage = DamageReport::default();
-    skipped.into_iter().for_each(|skipped| damage.merge(skipped));
-    Ok(Counted { records, damage })
+    let splits = tfds_splits(shards);
+    let mut counted = Counted { records: Vec::new(), damage: DamageReport::default(), wrong_lengths: Vec::new() };
+    for (shard, (records, damage)) in shards.iter().zip(counts?) {
+        if damage.is_empty() {
+            counted.wrong_lengths.extend(check_length(&splits, shard, records).err());
+        }
+        counted.records.push(records);
+        counted.damage.merge(damage);
+    }
+    Ok(counted)
 }
 
 fn count_shard(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {

@@ -64,6 +64,13 @@ pub enum ErrorKind {
         /// Offset in bytes of the part in the file; 0 for the metadata of the file.
         offset: u64,
     },
+    /// A shard has another number of records than `dataset_info.json` of TFDS says.
+    ShardLength {
+        /// The number of records of the shard.
+        found: u64,
+        /// The number in the description.
+        expected: u64,
+    },
     /// The rows of a file of another format than TFRecord cannot be read.
     Rows {
         /// Description of the part of the file, such as its row group; empty if the error is about the file.
@@ -259,6 +266,7 @@ impl Error {
             ErrorKind::Io(_)
             | ErrorKind::NotTfRecord { .. }
             | ErrorKind::Checksum { .. }
+            | ErrorKind::ShardLength { .. }
             | ErrorKind::Rows { .. }
             | ErrorKind::NoShards { .. }
             | ErrorKind::Glob(_)
@@ -347,6 +355,10 @@ impl fmt::Display for ErrorKind {
             Self::Checksum { part, .. } => {
                 let way_out = "restore the file from a copy, or write it again";
                 write!(f, "{part} is corrupt: its checksum does not match; {way_out}")
+            }
+            Self::ShardLength { found, expected } => {
+                let way_out = "restore the shard from a copy, or write the data set again";
+                write!(f, "has {found} records, and {expected} by dataset_info.json; {way_out}")
             }
             Self::NoShards { looked, skipped_files } => {
                 let before = if *skipped_files == SkippedFiles::default() { "" } else { "; " };

@@ -21,12 +21,13 @@ use crate::{
 pub(crate) fn run(args: &Count) -> Result<u8> {
     let Resolved { shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
+    stderr::splits(&shards);
     let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let counted = count(&shards, &args.damage.read(), cores(), &observer(&progress));
     drop(progress);
-    let Counted { records, damage } = counted?;
+    let Counted { records, damage, wrong_lengths } = counted?;
     if args.summary.json {
         output::line(&output::pretty(&json(&shards, &records, &damage, args.per_file))?)?;
     } else if args.per_file {
@@ -36,11 +37,11 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
     } else {
         output::line(&records.iter().sum::<u64>().to_string())?;
     }
-    if damage.is_empty() {
-        return Ok(SUCCESS);
+    wrong_lengths.iter().for_each(|error| stderr::print(&text::escape(&error.to_string())));
+    if !damage.is_empty() {
+        stderr::skipped_records(&damage);
     }
-    stderr::skipped_records(&damage);
-    Ok(FOUND)
+    Ok(if damage.is_empty() && wrong_lengths.is_empty() { SUCCESS } else { FOUND })
 }
 
 /// The number of records, with `per_file` also of each file.

@@ -14,6 +14,7 @@ use crate::{args::Looking, output::plural, progress::Bar, stderr, text::escape};
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
+    stderr::splits(&shards);
     shards.iter_mut().try_for_each(Shard::spool_for_scan)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))

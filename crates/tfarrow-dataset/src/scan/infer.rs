@@ -282,7 +282,7 @@ pub fn infer_observed_by<O: RecordObserver + Send>(
         read = rest.len();
         scanned = scan(&rest)?;
     }
-    let Scanned { summary, observers, losses: skipped, is_cut } = scanned;
+    let Scanned { summary, observers, losses: skipped, is_cut, .. } = scanned;
     let is_sample = is_cut || (read < shards.len() && options.part.is_none());
     let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
     let names = shown_names(shards);

@@ -13,7 +13,10 @@ use super::{
     rows::RowLosses,
     workers::{Scanned, scan},
 };
-use crate::{DamageReport, Error, Fault, FaultKind, Payload, ReadOptions, Result, Shard};
+use crate::{
+    DamageReport, Error, Fault, FaultKind, Payload, ReadOptions, Result, Shard,
+    sharding::dataset_info::{check_length, tfds_splits},
+};
 
 /// The result of verification.
 #[derive(Debug)]
@@ -48,8 +51,9 @@ pub fn verify(
     let options = InferOptions { jobs, record_type, read, ..InferOptions::default() };
     let all: Vec<_> = (0..shards.len()).collect();
     let strays = || Strays { most, first: BTreeMap::new() };
-    let Scanned { summary, observers, mut losses, .. } =
+    let Scanned { summary, observers, mut losses, records, .. } =
         scan(shards, &all, &options, Some(most), (progress, &()), &strays)?;
+    add_wrong_lengths(shards, &records, &mut losses);
     let names = shown_names(shards);
     let mut inferred = Inferred {
         summary,
@@ -73,6 +77,21 @@ pub fn verify(
         losses.count(FaultKind::Message, strays - kept);
     }
     Ok(Verified { records: inferred.summary.records(), bytes: inferred.summary.bytes(), record_type, damage: losses })
+}
+
+/// Adds the shards without another fault whose number of records is not that of their description by TFDS: a file that was cut
+/// between two records has no other sign of it.
+fn add_wrong_lengths(shards: &[Shard], records: &[u64], damage: &mut DamageReport) {
+    let splits = tfds_splits(shards);
+    if splits.is_empty() {
+        return;
+    }
+    for (number, (shard, records)) in shards.iter().zip(records).enumerate() {
+        let is_damaged = damage.faults().iter().any(|fault| fault.shard == number);
+        if !is_damaged && let Err(error) = check_length(&splits, shard, *records) {
+            damage.add(Fault::of(number, error));
+        }
+    }
 }
 
 /// Observes the first records that do not parse, and their numbers of bytes.

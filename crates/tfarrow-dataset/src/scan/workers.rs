@@ -33,6 +33,8 @@ pub(super) struct Scanned<O> {
     pub(super) losses: DamageReport,
     /// Whether any shard was not read to its end.
     pub(super) is_cut: bool,
+    /// The number of records that were taken of each of the picked shards, with corrupt ones; 0 for other files than TFRecord.
+    pub(super) records: Vec<u64>,
 }
 
 /// Reads the shards at the indices `picked`; those of other formats through `rows`. With `faults`, no error of a file ends the scan, and up to that number of
@@ -58,7 +60,7 @@ pub(super) fn scan<O: RecordObserver + Send>(
         return Err(error);
     }
     let (summary, losses) = (scan.summary(), DamageReport::new(faults.unwrap_or(1)));
-    let mut scanned = Scanned { summary, observers: Vec::new(), losses, is_cut: false };
+    let mut scanned = Scanned { summary, observers: Vec::new(), losses, is_cut: false, records: Vec::new() };
     for worker in workers {
         let merged = scanned.summary.merge(&worker.summary);
         merged.map_err(|error| Error::general(ErrorKind::Codec(error)))?;
@@ -68,6 +70,7 @@ pub(super) fn scan<O: RecordObserver + Send>(
     for shard in shards {
         let found = shard.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         scanned.is_cut |= found.room.is_cut();
+        scanned.records.push(found.records);
         scanned.losses.merge(found.losses);
     }
     Ok(scanned)
@@ -109,6 +112,8 @@ enum Part {
 /// The part of a shard that was taken, in the order of the shard.
 struct Found {
     room: Room,
+    /// Number of records that were taken of a TFRecord file.
+    records: u64,
     /// Bytes that contain no record.
     losses: DamageReport,
 }
@@ -124,7 +129,7 @@ struct Chunk {
 
 impl<'a> ShardScan<'a> {
     fn new(index: usize, shard: &'a Shard, options: &InferOptions, faults: usize, rows: &'a dyn OpenRows) -> Self {
-        let found = Found { room: Room::new(options.sample), losses: DamageReport::new(faults) };
+        let found = Found { room: Room::new(options.sample), records: 0, losses: DamageReport::new(faults) };
         let (reader, found) = (Mutex::new(ShardState::Unopened), Mutex::new(found));
         let is_sample = options.sample != Sample::All;
         Self { index, shard, options: options.read_options(), rows, is_sample, reader, found }
@@ -178,13 +183,16 @@ impl<'a> ShardScan<'a> {
 
     /// Takes as much as the sample has room for. After a complete sample, errors of the shard are ignored too.
     fn enter(&self, taken: Result<Taken>) -> Result<Option<Chunk>> {
-        let Found { room, losses } = &mut *lock(&self.found);
+        let Found { room, records: count, losses } = &mut *lock(&self.found);
         if room.is_cut() {
             return Ok(None);
         }
         let Taken { segment, bytes } = taken?;
         match segment {
-            Segment::Records(records) => Ok(room.take(records).map(|records| Chunk { records: Some(records), bytes })),
+            Segment::Records(records) => {
+                *count += records.len() as u64;
+                Ok(room.take(records).map(|records| Chunk { records: Some(records), bytes }))
+            }
             Segment::Lost(lost) => {
                 room.lose(lost.bytes.len());
                 losses.add_lost(self.index, lost);

@@ -1,6 +1,7 @@
 //! Shards: one shard of a data set, the naming, order and completeness of sets of shards, and their division into parts.
 
 pub(crate) mod address;
+pub(crate) mod dataset_info;
 pub(crate) mod folder_columns;
 pub(crate) mod glob;
 pub(crate) mod listed_file;

@@ -32,6 +32,6 @@ pub(crate) fn count(
     };
     let (found, counted) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
-    warn(py, &counted.damage, &[])?;
+    warn(py, &counted.damage, &Vec::from_iter(counted.wrong_lengths.iter().map(ToString::to_string)))?;
     Ok(found.shards.into_iter().map(|shard| shard.path.into()).zip(counted.records).collect())
 }

@@ -1,0 +1,148 @@
+//! The description that TFDS writes beside the shards of a data set: its splits, and the number of records of each shard.
+//!
+//! ```text
+//! dataset_info.json   {"name": "mnist", "fileFormat": "tfrecord", "splits": [{"name": "train", "shardLengths": ["5", "5"]}]}
+//! shards              mnist-train.tfrecord-00000-of-00002  mnist-train.tfrecord-00001-of-00002
+//! ```
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use crate::{Error, ErrorKind, Result, Shard, error::shown, file_names::set_member};
+
+/// The file with the description.
+const DATASET_INFO: &str = "dataset_info.json";
+/// Maximum bytes of a description: many times those of a data set of 100,000 shards.
+const MAX_BYTES: u64 = 4 << 20;
+/// The names of shards, if the description has no template for them ([`ShardedFileTemplate`] of TFDS).
+///
+/// [`ShardedFileTemplate`]: https://www.tensorflow.org/datasets/api_docs/python/tfds/core/ShardedFileTemplate
+const TEMPLATE: &str = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}";
+const TFRECORD: &str = "tfrecord";
+
+/// Maximum bytes of a template.
+const MAX_TEMPLATE: usize = 1 << 10;
+
+/// A split of a data set that TFDS wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TfdsSplit {
+    /// The name, such as `train`.
+    pub name: String,
+    /// The number of records of each shard.
+    pub lengths: Vec<u64>,
+    folder: PathBuf,
+    /// The names of shards, with placeholders for their numbers.
+    template: String,
+}
+
+impl TfdsSplit {
+    /// The number of records of the shard at this path; `None` if it is no shard of the split.
+    fn length(&self, path: &Path) -> Option<u64> {
+        let (_, index, _) = set_member(path)?;
+        let index: usize = index.parse().ok()?;
+        let length = self.lengths.get(index)?;
+        let of = self.lengths.len();
+        let name = self.shard_name(&format!("{index:05}-of-{of:05}"), &format!("{index:05}"), &format!("{of:05}"));
+        (self.folder.join(name) == path).then_some(*length)
+    }
+
+    /// The name of a shard, with its number as TFDS writes it in the three places that a template can have.
+    fn shard_name(&self, x_of_y: &str, index: &str, of: &str) -> String {
+        let name = self.template.replace("{SHARD_X_OF_Y}", x_of_y);
+        name.replace("{SHARD_INDEX}", index).replace("{NUM_SHARDS}", of)
+    }
+}
+
+impl fmt::Display for TfdsSplit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let records = self.lengths.iter().fold(0_u64, |sum, length| sum.saturating_add(*length));
+        let pattern = self.folder.join(self.shard_name("*", "*", "*"));
+        write!(f, "{} ({records} records, {})", self.name, shown(&pattern))
+    }
+}
+
+/// The splits that any of these shards belong to, as the descriptions in their folders say. A description that cannot be read is
+/// ignored. Only folders of files are looked at, since each description in a store would be a request.
+pub fn tfds_splits(shards: &[Shard]) -> Vec<TfdsSplit> {
+    let is_numbered = |shard: &&Shard| !shard.is_remote() && !shard.is_stream() && set_member(&shard.path).is_some();
+    let numbered: Vec<_> = shards.iter().filter(is_numbered).collect();
+    let folders: BTreeSet<&Path> = numbered.iter().filter_map(|shard| shard.path.parent()).collect();
+    let mut splits: Vec<_> = folders.into_iter().flat_map(splits_of).collect();
+    splits.retain(|split| numbered.iter().any(|shard| split.length(&shard.path).is_some()));
+    splits
+}
+
+/// Checks the number of records of shards that TFDS wrote.
+///
+/// # Errors
+/// A shard has another number of records than its description says.
+pub fn check_length(splits: &[TfdsSplit], shard: &Shard, records: u64) -> Result<()> {
+    match splits.iter().find_map(|split| split.length(&shard.path)) {
+        Some(expected) if expected != records => {
+            Err(Error::new(&shard.path, ErrorKind::ShardLength { found: records, expected }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The content of a description.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DatasetInfo {
+    name: String,
+    file_format: Option<String>,
+    splits: Vec<SplitInfo>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SplitInfo {
+    name: String,
+    filepath_template: Option<String>,
+    shard_lengths: Vec<ShardLength>,
+}
+
+/// A number of records. TFDS writes text, as the JSON of protobuf does for 64-bit integers.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ShardLength {
+    Number(u64),
+    Text(String),
+}
+
+/// The splits in the description in a folder.
+fn splits_of(folder: &Path) -> Vec<TfdsSplit> {
+    let mut text = Vec::new();
+    let read = File::open(folder.join(DATASET_INFO)).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text));
+    let info = read.ok().and_then(|_| serde_json::from_slice::<DatasetInfo>(&text).ok()).unwrap_or_default();
+    info.splits.iter().filter_map(|split| info.split(split, folder)).collect()
+}
+
+impl DatasetInfo {
+    /// A split with its shards; `None` if a length is no number, or the template is longer than a name.
+    fn split(&self, split: &SplitInfo, folder: &Path) -> Option<TfdsSplit> {
+        let length = |length: &ShardLength| match length {
+            ShardLength::Number(records) => Some(*records),
+            ShardLength::Text(text) => text.parse().ok(),
+        };
+        let lengths = split.shard_lengths.iter().map(length).collect::<Option<_>>()?;
+        let template = split.filepath_template.as_deref().unwrap_or(TEMPLATE);
+        let file_format = self.file_format.as_deref().unwrap_or(TFRECORD);
+        let parts = [template, &self.name, &split.name, file_format];
+        if parts.iter().any(|part| part.len() > MAX_TEMPLATE) {
+            return None;
+        }
+        let template = template
+            .replace("{DATASET}", &self.name)
+            .replace("{SPLIT}", &split.name)
+            .replace("{FILEFORMAT}", file_format);
+        Some(TfdsSplit { name: split.name.clone(), lengths, folder: folder.to_owned(), template })
+    }
+}
