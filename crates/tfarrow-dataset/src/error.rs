@@ -11,7 +11,7 @@ use tfarrow_codec::{Category, Limit, RecordType, Remedy};
 use crate::{
     Compression, FaultKind,
     file_names::STDIN,
-    store_error::without_variant,
+    store_error::{without_userinfo, without_variant},
     system::{is_machine, is_out_of_files},
 };
 
@@ -334,9 +334,9 @@ impl fmt::Display for Error {
     }
 }
 
-/// Formats a path for messages: escaped if it has control characters, which could break the line.
+/// Formats a path or a URL for messages: escaped if it has control characters, which could break the line, and without a password.
 pub(crate) fn shown(path: &Path) -> String {
-    let text = path.display().to_string();
+    let text = without_userinfo(&path.display().to_string());
     if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
 }
 

@@ -43,10 +43,25 @@ fn words(source: Source) -> Source {
     let causes = iter::successors(Some(source.as_ref() as &dyn StdError), |&cause| cause.source());
     // Some causes include the texts of their sources, and some do not.
     let text = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    match finding(&text) {
+    let shown = without_userinfo(&text);
+    match finding(&shown) {
         Some(finding) => finding.into(),
+        None if shown != text => shown.into(),
         None => source,
     }
+}
+
+/// Returns a text without the users and passwords of the URLs in it.
+pub(crate) fn without_userinfo(text: &str) -> String {
+    let (mut shown, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("://") {
+        let end = after.find(|c: char| c.is_whitespace() || "/?#'\")".contains(c)).unwrap_or(after.len());
+        let (authority, path) = after.split_at(end);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        shown.extend([before, "://", host]);
+        rest = path;
+    }
+    shown + rest
 }
 
 /// The finding in the text of an error.
@@ -144,6 +159,22 @@ mod tests {
                        request: client error (Connect): tcp connect error: Connection refused (os error 111)";
         assert_eq!(finding(refused).unwrap(), "cannot connect to 127.0.0.1:1: Connection refused (os error 111)");
         assert_eq!(finding("anything else"), None);
+    }
+
+    #[test]
+    fn passwords_are_left_out() {
+        for (text, shown) in [
+            ("GET https://user:pass@host/a@b?x failed", "GET https://host/a@b?x failed"),
+            ("s3://key:p@ss@bucket", "s3://bucket"),
+            ("file:///a@b and a@b", "file:///a@b and a@b"),
+        ] {
+            assert_eq!(without_userinfo(text), shown);
+        }
+        let source = "error trying to connect: https://user:pass@host:1/a: refused";
+        let error = Error::Generic { store: "HTTP", source: source.into() };
+        assert_eq!(without_variant(plain(error).into()).to_string(), "cannot connect to host:1: refused");
+        let error = Error::Generic { store: "HTTP", source: "GET https://user:pass@host/a: no".into() };
+        assert_eq!(without_variant(plain(error).into()).to_string(), "GET https://host/a: no");
     }
 
     #[test]

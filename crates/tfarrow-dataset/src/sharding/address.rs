@@ -65,10 +65,10 @@ impl ShardAddress {
                 "a stream can be read in this process only: copy it to a file that all machines can read",
             ));
         }
-        if shard.object().is_some_and(Object::has_query) {
+        if shard.object().is_some_and(Object::has_secret) {
             return Err(refused(
                 &shard.path,
-                "a URL with a query, which may be a secret, is not sent to other machines",
+                "a URL with a query or a password, which may be secret, is not sent to other machines",
             ));
         }
         if !shard.is_remote() {
@@ -116,7 +116,7 @@ impl ShardAddress {
             let located = (!absolute.is_empty()).then(|| absolute.into());
             return Ok(Shard::file(path.into(), name.into(), size, ShardFormat::TfRecord).with_located(located));
         };
-        let base = Location::parse(&path).filter(|location| !location.is_http() || !location.has_query());
+        let base = Location::parse(&path).filter(|location| !location.is_http() || !location.has_secret());
         let base = base.ok_or_else(|| invalid(&path, "not the URL of an object"))?.url("");
         let key = parse_key(&object.key).map_err(|error| Error::io(&path, error))?;
         let store = Arc::clone(stores.entry(base).or_insert_with_key(|base| deferred_store(base.clone())));

@@ -74,7 +74,9 @@ pub(crate) fn deferred_store(url: String) -> Arc<dyn ObjectStore> {
 pub(crate) struct Location<'a> {
     scheme: &'a str,
     /// The bucket or container, or the host of a web server.
-    authority: &'a str,
+    host: &'a str,
+    /// The user and the password before the host.
+    userinfo: Option<&'a str>,
     /// The path without its first slash. It is not percent-decoded, since `?` and `*` in it may be a glob.
     pub(crate) path: &'a str,
     /// The part of a web server's URL after `?`, which may contain a signature.
@@ -93,7 +95,11 @@ impl<'a> Location<'a> {
             _ => (rest, None),
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        (!authority.is_empty()).then_some(Self { scheme, authority, path, query, variables })
+        let (userinfo, host) = match authority.rsplit_once('@') {
+            Some((userinfo, host)) => (Some(userinfo), host),
+            None => (None, authority),
+        };
+        (!host.is_empty()).then_some(Self { scheme, host, userinfo, path, query, variables })
     }
 
     /// Returns whether the URL is that of a web server.
@@ -101,14 +107,22 @@ impl<'a> Location<'a> {
         self.variables.is_empty()
     }
 
-    /// Returns whether the URL has a query.
-    pub(crate) fn has_query(&self) -> bool {
-        self.query.is_some()
+    /// Returns whether the URL has parts that may be secret: a query, or a user and a password.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.query.is_some() || self.userinfo.is_some()
     }
 
-    /// The URL of a key in the same store, without the query, which is often long and secret.
+    /// The URL of a key in the same store, without the query, which is often long and secret, and without the password.
     pub(crate) fn url(&self, key: &str) -> String {
-        format!("{}://{}/{key}", self.scheme, self.authority)
+        format!("{}://{}/{key}", self.scheme, self.host)
+    }
+
+    /// The URL of the store, with the user and the password.
+    fn base(&self) -> String {
+        match self.userinfo {
+            Some(userinfo) => format!("{}://{userinfo}@{}/", self.scheme, self.host),
+            None => self.url(""),
+        }
     }
 
     /// Returns the client for the store: an existing one, unless the URL has a query.
@@ -117,8 +131,8 @@ impl<'a> Location<'a> {
     /// A variable has an invalid value, or there are no credentials for S3.
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
         static STORES: PerProcess<Mutex<HashMap<String, Arc<dyn ObjectStore>>>> = PerProcess::new();
-        let base = self.url("");
-        let failed = |error| Error::io(&base, error);
+        let base = self.base();
+        let failed = |error| Error::io(self.url(""), error);
         // A query is often a signature for one file, so that its client is not kept.
         if let Some(query) = self.query {
             return self.connect_http(&format!("{base}?{query}")).map_err(failed);

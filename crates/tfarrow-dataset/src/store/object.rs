@@ -50,8 +50,8 @@ pub(crate) struct Object {
     pub(crate) version: String,
     /// Set if the store returns ranges of bytes. Some web servers do not.
     pub(crate) has_ranges: bool,
-    /// Set if the URL has a query, which requests need in addition to the key.
-    has_query: bool,
+    /// Set if the URL has a query or a password, which requests need in addition to the key.
+    has_secret: bool,
 }
 
 impl fmt::Debug for Object {
@@ -66,7 +66,7 @@ impl Object {
         let changed = meta.last_modified.to_rfc3339();
         let version = meta.e_tag.clone().unwrap_or_else(|| changed.clone());
         let (store, key, changed) = (Arc::clone(store), meta.location, Some(changed));
-        Self { store, key, size: meta.size, tag: meta.e_tag, changed, version, has_ranges: true, has_query: false }
+        Self { store, key, size: meta.size, tag: meta.e_tag, changed, version, has_ranges: true, has_secret: false }
     }
 
     /// Creates an object that another process has found.
@@ -74,10 +74,10 @@ impl Object {
         let ObjectAddress { key: _, tag, has_ranges } = address;
         // Only a conversion that is resumed compares versions, and it finds its objects itself.
         let version = tag.clone().unwrap_or_default();
-        Self { store, key, size, tag, changed: None, version, has_ranges, has_query: false }
+        Self { store, key, size, tag, changed: None, version, has_ranges, has_secret: false }
     }
 
-    /// The address of the object, without the query of the URL.
+    /// The address of the object, without the query and the password of the URL.
     pub(crate) fn address(&self) -> ObjectAddress {
         ObjectAddress { key: self.key.to_string(), tag: self.tag.clone(), has_ranges: self.has_ranges }
     }
@@ -87,9 +87,9 @@ impl Object {
         self.tag.is_some()
     }
 
-    /// Returns whether the URL has a query.
-    pub(crate) fn has_query(&self) -> bool {
-        self.has_query
+    /// Returns whether the URL has a query or a password.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.has_secret
     }
 
     /// Finds the object with a key; `None` if there is none.
@@ -111,7 +111,7 @@ impl Object {
     pub(crate) async fn find_http(
         store: &Arc<dyn ObjectStore>,
         key: &Key,
-        has_query: bool,
+        has_secret: bool,
     ) -> object_store::Result<Option<Self>> {
         let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
         let (answer, has_ranges) = match store.get_opts(key, first).await {
@@ -121,7 +121,7 @@ impl Object {
             first => (first, true),
         };
         match answer {
-            Ok(file) => Ok(Some(Self { has_ranges, has_query, ..Self::new(store, file.meta) })),
+            Ok(file) => Ok(Some(Self { has_ranges, has_secret, ..Self::new(store, file.meta) })),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -140,7 +140,7 @@ impl Object {
 
     /// Returns whether another program can read the object by its URL, and any part of it.
     pub(crate) fn is_plain(&self) -> bool {
-        self.has_ranges && !self.has_query
+        self.has_ranges && !self.has_secret
     }
 
     /// Reads the bytes from `from` to `to`, without the byte at `to`.
