@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Paths below which each process has its own files.
-const PATHS_OF_PROCESSES: [&str; 4] = ["/dev/stdin", "/dev/fd", "/proc/self", "/proc/thread-self"];
+pub(crate) const PATHS_OF_PROCESSES: [&str; 4] = ["/dev/stdin", "/dev/fd", "/proc/self", "/proc/thread-self"];
 
 /// The address of a shard of TFRecord, with which each process that has access to the same files or stores can read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,8 +13,12 @@ use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
     file_names::{is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar},
     format::{magic, sniff::HeadInfo},
-    sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
+    sharding::{address::PATHS_OF_PROCESSES, glob::Glob, missing::missing_shards, spec::ShardSpec},
+    store::location::invalid_source,
 };
+
+/// Folders of files that the system makes when they are read.
+const FOLDERS_OF_SYSTEM: [&str; 2] = ["/proc", "/sys"];
 
 /// Returns the shards of a shard spec.
 ///
@@ -28,14 +32,18 @@ pub(super) fn find_by_spec(spec: &ShardSpec<'_>, filter: FormatFilter) -> Result
     Ok(Resolved::of(spec.files()?.into_iter().map(file).collect::<Result<Vec<_>>>()?))
 }
 
-/// Returns the shard that a file is, whatever its format. A pipe or a device is a stream.
+/// Returns the shard that a file is, whatever its format. A pipe is a stream, and so is an open file of the process.
 ///
 /// # Errors
-/// An I/O error.
+/// An I/O error, and another device, or a file that the system makes.
 pub(super) fn named_file(path: &Path, metadata: &Metadata, filter: FormatFilter) -> Result<Shard> {
     let name = file_name(path);
     if !metadata.is_file() {
+        check_stream(path, metadata)?;
         return Ok(Shard::stream(path.to_owned(), name));
+    }
+    if metadata.len() == 0 && is_of_system(path) {
+        return Err(not_regular(path));
     }
     match ShardFormat::sniff_head(path) {
         Ok((format, head)) => {
@@ -45,6 +53,37 @@ pub(super) fn named_file(path: &Path, metadata: &Metadata, filter: FormatFilter)
         Err(error) if filter == FormatFilter::ToVerify && !error.is_machine() => Ok(unreadable_as(path, name)),
         Err(error) => Err(error),
     }
+}
+
+/// Checks that a source which is no file may be read as a stream: a pipe, or what the process has as an open file, such as
+/// `/dev/stdin`. Another device may never end.
+///
+/// # Errors
+/// A device, or a socket.
+fn check_stream(path: &Path, metadata: &Metadata) -> Result<()> {
+    match is_pipe(metadata) || PATHS_OF_PROCESSES.iter().any(|folder| path.starts_with(folder)) {
+        true => Ok(()),
+        false => Err(not_regular(path)),
+    }
+}
+
+/// Returns whether a file is in a folder of the system, whose files have the size 0 and any content, which may never end.
+fn is_of_system(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|path| FOLDERS_OF_SYSTEM.iter().any(|folder| path.starts_with(folder)))
+}
+
+fn not_regular(path: &Path) -> Error {
+    invalid_source(path, "this is no regular file and no pipe")
+}
+
+#[cfg(unix)]
+fn is_pipe(metadata: &Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &Metadata) -> bool {
+    true
 }
 
 /// Returns a shard for a file that cannot be opened: reading it reports the error.

@@ -15,6 +15,9 @@ use object_store::{
 
 use crate::{process::PerProcess, store_error::plain};
 
+/// Maximum number of objects that a listing returns.
+const MAX_LISTED: usize = 1_000_000;
+
 type Connect = dyn Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync;
 
 /// A client for a store, which objects keep. A client has connections, which tasks of its process serve, and locks; so a
@@ -55,6 +58,18 @@ impl StoreClient {
         let client = (self.connect)()?;
         Ok(self.clients.get(|| Arc::clone(&client)).as_ref())
     }
+}
+
+/// Returns the names of a listing, and an error if it has more than `most`: it may never end.
+fn limited(names: BoxStream<'static, Result<ObjectMeta>>, most: usize) -> BoxStream<'static, Result<ObjectMeta>> {
+    let check = move |(number, name): (usize, Result<ObjectMeta>)| match number < most {
+        true => name,
+        false => Err(Error::Generic {
+            store: "remote",
+            source: format!("more than {most} objects have this prefix: name a folder below it").into(),
+        }),
+    };
+    names.enumerate().map(check).boxed()
 }
 
 /// Returns a stream that is an error.
@@ -99,11 +114,13 @@ impl ObjectStore for StoreClient {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.client().map_or_else(failed, |client| client.list(prefix).map_err(plain).boxed())
+        let names = self.client().map_or_else(failed, |client| client.list(prefix).map_err(plain).boxed());
+        limited(names, MAX_LISTED)
     }
 
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.client().map_or_else(failed, |client| client.list_with_offset(prefix, offset).map_err(plain).boxed())
+        let listed = |client: &dyn ObjectStore| client.list_with_offset(prefix, offset).map_err(plain).boxed();
+        limited(self.client().map_or_else(failed, listed), MAX_LISTED)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
@@ -154,6 +171,18 @@ mod tests {
             assert_eq!(read, vec![7]);
         }
         assert_eq!(connected.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_listing_that_does_not_end_is_an_error() {
+        let store = memory();
+        block_on(store.put(&Path::from("a"), vec![7_u8].into())).unwrap();
+        let name = block_on(store.head(&Path::from("a"))).unwrap();
+        let endless = stream::repeat_with(move || Ok(name.clone())).boxed();
+        let listed: Result<Vec<_>> = block_on(limited(endless, 100).try_collect());
+        assert!(listed.unwrap_err().to_string().contains("more than 100 objects have this prefix"));
+        let store = memory();
+        assert_eq!(block_on(limited(store.list(None), 0).try_collect::<Vec<_>>()).unwrap(), []);
     }
 
     #[test]

@@ -468,3 +468,16 @@ fn names_are_relative_without_parent_folders() {
         Some(Path::new("./src"))
     );
 }
+
+/// Devices and files that the system makes may never end.
+#[test]
+#[cfg(target_os = "linux")]
+fn sources_that_are_neither_files_nor_pipes_are_refused() {
+    for path in ["/dev/zero", "/dev/null", "/proc/version", "/proc/kmsg"] {
+        for filter in [FormatFilter::Any, FormatFilter::ToVerify] {
+            let error = resolve_filtered(&[path], filter).unwrap_err().to_string();
+            assert_eq!(error, format!("{path}: this is no regular file and no pipe"));
+        }
+    }
+    assert!(resolve(&["/dev/stdin"]).is_ok());
+}
