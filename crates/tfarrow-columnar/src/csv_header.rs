@@ -1,31 +1,34 @@
-//! The form of a CSV file, and its header.
+//! The header of a CSV text.
 
-use std::{collections::HashMap, io::Read, path::Path};
+use std::{collections::HashMap, io::Read};
 
-use tfarrow_dataset::{Result, Shard};
+use tfarrow_dataset::Result;
 
 use crate::{
     guarded::guarded,
+    json_numbers::NotFinite,
     json_type::MAX_COLUMNS,
-    text_reader::{MAX_ROW_BYTES, TextReader},
+    text::{CsvForm, Text},
+    text_reader::TextReader,
     unreadable::{in_part, unreadable, unreadable_text},
 };
 
-/// CSV with a header, whose fields are separated by commas, or by tabs in a file named `.tsv`.
-pub(crate) fn csv_format(path: &Path) -> arrow_csv::reader::Format {
-    let name = path.to_string_lossy().to_ascii_lowercase();
-    let is_tsv = name.strip_suffix(".gz").unwrap_or(&name).ends_with(".tsv");
-    arrow_csv::reader::Format::default().with_header(true).with_delimiter(if is_tsv { b'\t' } else { b',' })
-}
+/// Maximum bytes of the header.
+const MAX_HEADER_BYTES: u64 = 32 << 20;
 
-/// The names of the columns of a CSV file, which are its first row.
+/// The names of the columns of a CSV text, which are its first row, or `column_1`, `column_2` .. without a header.
 ///
 /// # Errors
-/// A file that cannot be read, has no header, or has two columns of the same name.
-pub(crate) fn header(shard: &Shard) -> Result<Vec<String>> {
-    let path = &shard.path;
-    let text = TextReader::open(shard)?.take(MAX_ROW_BYTES as u64);
-    let found = guarded(path, || csv_format(path).infer_schema(text, Some(0)).map_err(|e| unreadable_text(path, e)));
+/// A text that cannot be read, has no first row, or has two columns of the same name.
+pub(crate) fn header(text: &Text, form: &CsvForm) -> Result<Vec<String>> {
+    let path = &text.path;
+    let mut reader = TextReader::open(text, None, NotFinite::AsTexts)?.take(MAX_HEADER_BYTES);
+    let found = guarded(path, || form.format.infer_schema(&mut reader, Some(0)).map_err(|e| unreadable_text(path, e)));
+    if reader.limit() == 0 {
+        let advice = "a quote without an end makes one row of all that follows";
+        let what = format!("the first row has more than {MAX_HEADER_BYTES} bytes; {advice}");
+        return Err(in_part(path, unreadable(path, what), || "line 1".to_owned(), 0));
+    }
     let found = found.map_err(|error| in_part(path, error, || "line 1".to_owned(), 0));
     let names: Vec<_> = found?.0.fields().iter().map(|field| field.name().clone()).collect();
     if names.len() > MAX_COLUMNS {

@@ -1,10 +1,13 @@
 //! The types of the values of JSON, within limits: an object of any size and depth would make columns that take too much
 //! memory, or a file that no reader accepts.
 
-use std::{collections::HashMap, mem, sync::Arc};
+use std::{collections::HashMap, fmt, mem, sync::Arc};
 
 use arrow_schema::{DataType, Field, Fields};
-use serde_json::{Map, Value};
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
 
 use crate::scalar_type::ScalarType;
 
@@ -47,18 +50,18 @@ pub(crate) struct TypeSize {
     fields: usize,
     /// The number of lists and objects around the value that is being added.
     depth: usize,
+    /// The value that ended the parser.
+    misfit: Option<Misfit>,
 }
 
 impl TypeSize {
-    /// Adds the content of a list or of an object.
-    fn inside(&mut self, add: impl FnOnce(&mut Self) -> Result<(), Misfit>) -> Result<(), Misfit> {
+    /// Begins the content of a list or of an object.
+    fn begin(&mut self) -> Result<(), Misfit> {
         if self.depth == MAX_DEPTH {
             return Err(Misfit::new(format!("more than {MAX_DEPTH} lists and objects are nested in each other")));
         }
         self.depth += 1;
-        let added = add(self);
-        self.depth -= 1;
-        added
+        Ok(())
     }
 
     fn add_field(&mut self) -> Result<(), Misfit> {
@@ -71,9 +74,24 @@ impl TypeSize {
         self.fields += 1;
         Ok(())
     }
+
+    /// The result of `fits`; a misfit is kept, and ends the parser.
+    fn checked<T, E: Error>(&mut self, fits: Result<T, Misfit>) -> Result<T, E> {
+        fits.map_err(|misfit| {
+            self.misfit = Some(misfit);
+            E::custom("a value does not fit")
+        })
+    }
+}
+
+/// Why a line cannot be added to a type.
+pub(crate) enum LineFault {
+    Value(Misfit),
+    Json(serde_json::Error),
 }
 
 /// A value that does not fit the type of others: the names of the fields and of the lists around it, from the innermost on.
+#[derive(Debug)]
 pub(crate) struct Misfit {
     within: Vec<String>,
     what: String,
@@ -97,31 +115,42 @@ impl Misfit {
 }
 
 impl JsonType {
-    /// Adds a value.
-    fn add(&mut self, value: &Value, size: &mut TypeSize) -> Result<(), Misfit> {
+    /// The type of the items of a list.
+    fn as_list(&mut self) -> Result<&mut Self, Misfit> {
         if matches!(self, Self::Scalar(ScalarType::None)) {
-            match value {
-                Value::Array(_) => *self = Self::List(Box::default()),
-                Value::Object(_) => *self = Self::Object(ObjectType::default()),
-                _ => {}
-            }
+            *self = Self::List(Box::default());
         }
-        match (self, value) {
-            (_, Value::Null) => Ok(()),
-            (Self::List(item), Value::Array(values)) => {
-                size.inside(|size| values.iter().try_for_each(|value| item.add(value, size)))
-            }
-            (Self::Object(object), Value::Object(fields)) => size.inside(|size| object.add(fields, size)),
-            (Self::Scalar(known), Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                *known = known.merge(ScalarType::of_json(value));
+        match self {
+            Self::List(item) => Ok(item),
+            other => Err(other.misfit("a list")),
+        }
+    }
+
+    /// The fields of an object.
+    fn as_object(&mut self) -> Result<&mut ObjectType, Misfit> {
+        if matches!(self, Self::Scalar(ScalarType::None)) {
+            *self = Self::Object(ObjectType::default());
+        }
+        match self {
+            Self::Object(object) => Ok(object),
+            other => Err(other.misfit("an object")),
+        }
+    }
+
+    fn add_scalar(&mut self, of: ScalarType) -> Result<(), Misfit> {
+        match self {
+            Self::Scalar(known) => {
+                *known = known.merge(of);
                 Ok(())
             }
-            (known, value) => {
-                let advice = "a field has values of one form, so that one value is a list too: [1]";
-                let (found, known) = (name_of(value), known.name());
-                Err(Misfit::new(format!("found {found}, expected {known} as in earlier rows; {advice}")))
-            }
+            other => Err(other.misfit(of.name())),
         }
+    }
+
+    /// The error that a value has another form than this type.
+    fn misfit(&self, found: &str) -> Misfit {
+        let advice = "a field has values of one form, so that one value is a list too: [1]";
+        Misfit::new(format!("found {found}, expected {} as in earlier rows; {advice}", self.name()))
     }
 
     /// Widens the type to that of values of both types, as far as these have the same form.
@@ -174,19 +203,12 @@ impl JsonType {
 }
 
 impl ObjectType {
-    /// Adds an object. The fields of a file count in `size`.
-    pub(crate) fn add(&mut self, object: &Map<String, Value>, size: &mut TypeSize) -> Result<(), Misfit> {
-        for (index, (name, value)) in object.iter().enumerate() {
-            // Most objects have the same fields in the same order.
-            let is_next = self.fields.get(index).is_some_and(|(known, _)| known == name);
-            let index = if is_next { index } else { self.index_of(name, size)? };
-            let Some((_, known)) = self.fields.get_mut(index) else { continue };
-            known.add(value, size).map_err(|mut misfit| {
-                misfit.within.push(name.clone());
-                misfit
-            })?;
-        }
-        Ok(())
+    /// Adds the object in a line. No more than the line is held in memory. The fields of a file count in `size`.
+    pub(crate) fn add(&mut self, line: &[u8], size: &mut TypeSize) -> Result<(), LineFault> {
+        size.depth = 0;
+        let mut parser = serde_json::Deserializer::from_slice(line);
+        let parsed = parser.deserialize_map(AddObject { object: self, size }).and_then(|()| parser.end());
+        parsed.map_err(|error| size.misfit.take().map_or(LineFault::Json(error), LineFault::Value))
     }
 
     /// The index of a field, which is added if it is new.
@@ -259,11 +281,135 @@ impl ObjectType {
     }
 }
 
-/// The form of a value in messages.
-pub(crate) fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-        value => ScalarType::of_json(value).name(),
+/// Adds a value of JSON to a type while it is parsed.
+struct AddValue<'t> {
+    of: &'t mut JsonType,
+    size: &'t mut TypeSize,
+}
+
+impl<'de> DeserializeSeed<'de> for AddValue<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> Result<(), D::Error> {
+        parser.deserialize_any(self)
+    }
+}
+
+impl AddValue<'_> {
+    fn scalar<E: Error>(self, of: ScalarType) -> Result<(), E> {
+        let added = self.of.add_scalar(of);
+        self.size.checked(added)
+    }
+}
+
+impl<'de> Visitor<'de> for AddValue<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        self.scalar(ScalarType::Boolean)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.scalar(ScalarType::of_int64(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.scalar(ScalarType::of_uint64(value))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        self.scalar(ScalarType::Number)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.scalar(ScalarType::of_json_text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { of, size } = self;
+        let item = of.as_list().and_then(|item| size.begin().map(|()| item));
+        let item = size.checked(item)?;
+        while items.next_element_seed(AddValue { of: item, size })?.is_some() {}
+        size.depth -= 1;
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<(), A::Error> {
+        let Self { of, size } = self;
+        let object = of.as_object().and_then(|object| size.begin().map(|()| object));
+        let object = size.checked(object)?;
+        AddObject { object, size }.visit_map(fields)?;
+        size.depth -= 1;
+        Ok(())
+    }
+}
+
+/// Adds the fields of an object of JSON to a type while they are parsed.
+struct AddObject<'t> {
+    object: &'t mut ObjectType,
+    size: &'t mut TypeSize,
+}
+
+impl<'de> Visitor<'de> for AddObject<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let Self { object, size } = self;
+        let mut expected = 0;
+        while let Some(index) = fields.next_key_seed(FindField { object, size, expected })? {
+            expected = index + 1;
+            let Some((name, of)) = object.fields.get_mut(index) else { continue };
+            fields.next_value_seed(AddValue { of, size }).inspect_err(|_| {
+                if let Some(misfit) = &mut size.misfit {
+                    misfit.within.push(name.clone());
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Finds the index of a field by its name. A new field is added.
+struct FindField<'t> {
+    object: &'t mut ObjectType,
+    size: &'t mut TypeSize,
+    /// The index of the field after the last one: most objects have the same fields in the same order.
+    expected: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for FindField<'_> {
+    type Value = usize;
+
+    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> Result<usize, D::Error> {
+        parser.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for FindField<'_> {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<usize, E> {
+        let Self { object, size, expected } = self;
+        if object.fields.get(expected).is_some_and(|(known, _)| known == name) {
+            return Ok(expected);
+        }
+        let index = object.index_of(name, size);
+        size.checked(index)
     }
 }

@@ -16,7 +16,8 @@
 //! | `rows` | the rows, the number of rows and the schema of a file of either format |
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
-//! | `text_file`, `text_types`, `text_columns`, `text_rows`, `text_reader`, `csv_header` | CSV and JSON: the columns by all rows, the rows, and the text |
+//! | `text`, `text_file`, `text_types`, `text_columns`, `text_rows`, `text_reader`, `csv_header` | CSV and JSON: the columns by all rows, the rows, and the text |
+//! | `line_range`, `json_array`, `json_numbers` | some lines of a text; JSON as lines that its parsers accept |
 //! | `folder_columns` | the columns of folders `key=value`, after those of a file |
 //! | `scalar_type`, `json_type` | the types of values of text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
@@ -32,7 +33,10 @@ mod csv_header;
 mod folder_columns;
 mod guarded;
 mod infer;
+mod json_array;
+mod json_numbers;
 mod json_type;
+mod line_range;
 mod parquet_file;
 mod parquet_lists;
 mod parquet_rows;
@@ -40,6 +44,7 @@ mod records;
 mod rows;
 mod scalar_type;
 mod serialized_examples;
+mod text;
 mod text_columns;
 mod text_file;
 mod text_reader;
@@ -54,4 +59,6 @@ pub use parquet_file::ParquetFile;
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
 pub use records::stated_records;
 pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within};
-pub use text_columns::{TextColumns, unify_text};
+pub use text::{CsvForm, Text, TextForm};
+pub use text_columns::{TextColumns, TextSchema, unify, unify_text};
+pub use text_file::TextFile;

@@ -170,8 +170,8 @@ impl RowGroups {
             return Ok(new(Some(file), GroupState { untaken, open: Vec::new() }, total));
         }
         let (total, batches): (_, Batches) = if shard.format.is_text() {
-            let file = TextFile::open(shard)?;
-            (file.row_count, Box::new(file.rows()?))
+            let (file, rows) = TextFile::open(shard)?;
+            (rows, Box::new(file.rows()?))
         } else {
             let (count, batches) = arrow_batches(shard, None)?;
             (count as u64, Box::new(batches))

@@ -13,7 +13,6 @@ use crate::{
     parquet_file::ParquetFile,
     parquet_rows::row_group_rows,
     text_file::TextFile,
-    unreadable::unreadable_arrow,
 };
 
 /// The batches of a file, which end after the first error.
@@ -49,12 +48,8 @@ pub fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> 
             Box::new(row_group_rows(shard, &file, groups)?)
         }
         ShardFormat::Csv | ShardFormat::Json => {
-            let (batches, path) = (TextFile::open(shard)?.rows()?, shard.path.clone());
-            let project = move |batch: RecordBatch| match &columns {
-                Some(columns) => batch.project(columns).map_err(|e| unreadable_arrow(&path, e)),
-                None => Ok(batch),
-            };
-            Box::new(batches.map(move |batch| batch.and_then(&project)))
+            let (file, _) = TextFile::open(shard)?;
+            Box::new(columns.into_iter().fold(file, TextFile::with_columns).rows()?)
         }
         ShardFormat::Arrow | ShardFormat::TfRecord => {
             Box::new(arrow_batches(shard, columns.map(|columns| columns.to_vec()))?.1)
@@ -72,7 +67,7 @@ pub fn count(shard: &Shard) -> Result<u64> {
             let file = ParquetFile::open(&shard.path, shard.local_path())?;
             Ok(file.metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
         }
-        ShardFormat::Csv | ShardFormat::Json => Ok(TextFile::open(shard)?.row_count),
+        ShardFormat::Csv | ShardFormat::Json => Ok(TextFile::open(shard)?.1),
         ShardFormat::Arrow | ShardFormat::TfRecord => {
             arrow_batches(shard, Some(Vec::new()))?.1.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64))
         }
@@ -96,7 +91,7 @@ pub fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Resul
 /// A file that cannot be read, or has more columns than `limits` allow.
 pub fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>> {
     let schema = match shard.format.is_text() {
-        true => Some(TextFile::open(shard)?.schema),
+        true => Some(Arc::clone(TextFile::open(shard)?.0.schema())),
         false => schema(Some(shard.format), &shard.path, shard.local_path())?,
     };
     let schema = schema.map(|schema| FolderColumns::of(shard, &schema).added_to(&schema));

@@ -3,7 +3,6 @@
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_cast::parse::Parser;
 use arrow_schema::DataType;
-use serde_json::Value;
 
 /// Number of bits of the integers that float64 holds: those of its significand.
 const FLOAT64_BITS: u32 = f64::MANTISSA_DIGITS;
@@ -20,8 +19,13 @@ pub(crate) enum ScalarType {
     /// Integers, of which float64 does not hold some.
     LongInteger,
     Number,
+    /// Texts in JSON that name numbers that are not finite: numbers beside other numbers, and else texts.
+    NotFinite,
     Text,
 }
+
+/// The texts of numbers that are not finite, as outputs have them. JSON has no such numbers.
+const NOT_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
 impl ScalarType {
     /// The type of a field of CSV.
@@ -46,23 +50,23 @@ impl ScalarType {
         }
     }
 
-    fn of_int64(value: i64) -> Self {
+    /// The type of an integer of JSON.
+    pub(crate) fn of_int64(value: i64) -> Self {
         if float64_holds(value.unsigned_abs().into()) { Self::Integer } else { Self::LongInteger }
     }
 
-    /// The type of a value of JSON; `None` for a null, a list and an object. Integers beyond 64 bits are numbers, because the
-    /// parser keeps no digits of them.
-    pub(crate) fn of_json(value: &Value) -> Self {
-        match value {
-            Value::Bool(_) => Self::Boolean,
-            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-                (Some(value), _) => Self::of_int64(value),
-                (None, Some(value)) if !float64_holds(value.into()) => Self::Text,
-                _ => Self::Number,
-            },
-            Value::String(_) => Self::Text,
-            Value::Null | Value::Array(_) | Value::Object(_) => Self::None,
+    /// The type of an integer of JSON. Those beyond 64 bits are numbers, because the parser keeps no digits of them.
+    pub(crate) fn of_uint64(value: u64) -> Self {
+        match i64::try_from(value) {
+            Ok(value) => Self::of_int64(value),
+            Err(_) if float64_holds(value.into()) => Self::Number,
+            Err(_) => Self::Text,
         }
+    }
+
+    /// The type of a text of JSON.
+    pub(crate) fn of_json_text(text: &str) -> Self {
+        if NOT_FINITE.contains(&text) { Self::NotFinite } else { Self::Text }
     }
 
     /// The type of values of two types.
@@ -71,7 +75,9 @@ impl ScalarType {
             (one, other) if one == other => one,
             (Self::None, one) | (one, Self::None) => one,
             (Self::Integer, Self::LongInteger) | (Self::LongInteger, Self::Integer) => Self::LongInteger,
-            (Self::Integer, Self::Number) | (Self::Number, Self::Integer) => Self::Number,
+            (Self::Integer | Self::Number | Self::NotFinite, Self::Integer | Self::Number | Self::NotFinite) => {
+                Self::Number
+            }
             _ => Self::Text,
         }
     }
@@ -81,7 +87,7 @@ impl ScalarType {
             Self::Boolean => DataType::Boolean,
             Self::Integer | Self::LongInteger => DataType::Int64,
             Self::Number => DataType::Float64,
-            Self::None | Self::Text => DataType::Utf8,
+            Self::None | Self::NotFinite | Self::Text => DataType::Utf8,
         }
     }
 
@@ -92,7 +98,7 @@ impl ScalarType {
             Self::Boolean => "a boolean",
             Self::Integer | Self::LongInteger => "an integer",
             Self::Number => "a number",
-            Self::Text => "a text",
+            Self::NotFinite | Self::Text => "a text",
         }
     }
 }

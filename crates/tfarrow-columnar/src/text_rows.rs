@@ -10,6 +10,7 @@
 
 use std::{
     io::{self, Read},
+    ops::Range,
     sync::Arc,
 };
 
@@ -17,12 +18,13 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use memchr::{memchr, memchr_iter};
 use tfarrow_codec::BATCH_CELLS;
-use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
+use tfarrow_dataset::{Error, Result};
 
 use crate::{
-    csv_header::csv_format,
-    guarded::{guarded, until_error},
+    guarded::guarded,
+    json_numbers::NotFinite,
     parquet_rows::BATCH_ROWS,
+    text::{CsvForm, Text, TextForm},
     text_reader::{MAX_ROW_BYTES, TextReader},
     unreadable::{in_part, unreadable_arrow, unreadable_text},
 };
@@ -33,50 +35,142 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Reads the rows of a file, whose columns are `schema`, at most `max_rows`. No more of the file is parsed.
-///
-/// # Errors
-/// A file that cannot be opened. A row that does not fit the columns is an error of the iterator, with its line.
-pub(crate) fn text_rows(
-    shard: &Shard,
-    schema: &SchemaRef,
-    max_rows: u64,
-) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
-    let (shard, schema) = (shard.clone(), Arc::clone(schema));
-    let batch_rows = (BATCH_CELLS / schema.fields().len().max(1)).clamp(1, BATCH_ROWS);
-    let (mut rows, mut row) = (TextRows::new(&shard, &schema, batch_rows, max_rows)?, 0);
-    Ok(until_error(move || {
-        let batch = guarded(&shard.path, || rows.next().map_err(|e| unreadable_text(&shard.path, e)));
-        let batch = batch.map_err(|error| in_line(&shard, &schema, error, row))?;
-        row += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
-        Ok(batch)
-    }))
+/// What is read of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSelection {
+    /// The indices of the columns of CSV that are parsed; `None`: all. Those of JSON are those of the schema.
+    pub(crate) columns: Option<Vec<usize>>,
+    /// Maximum number of rows. No more of the text is parsed.
+    pub(crate) max_rows: u64,
+    /// Maximum number of rows of a batch.
+    pub(crate) batch_rows: usize,
+    /// The range of bytes in which the rows begin, each on a line of its own; `None`: all rows.
+    pub(crate) lines: Option<Range<u64>>,
 }
 
-/// Adds the line of the first row that cannot be parsed, which is in the batch from row `first` on, to an error.
-fn in_line(shard: &Shard, schema: &SchemaRef, error: Error, first: u64) -> Error {
-    let found = first_unfit(shard, schema).filter(|(row, _)| *row >= first);
-    let part =
-        || found.map_or_else(|| format!("from row {first} on"), |(row, line)| format!("line {line} (row {row})"));
-    in_part(&shard.path, error, part, found.map_or(first, |(row, _)| row))
+impl Default for RowSelection {
+    fn default() -> Self {
+        Self { columns: None, max_rows: u64::MAX, batch_rows: BATCH_ROWS, lines: None }
+    }
 }
 
-/// The number of the first row that cannot be parsed, and its line; `None` if all rows can be parsed.
-fn first_unfit(shard: &Shard, schema: &SchemaRef) -> Option<(u64, u64)> {
-    let mut rows = TextRows::row_by_row(shard, schema).ok()?;
+impl RowSelection {
+    /// Whether the header of CSV is before the rows.
+    fn has_header(&self, form: &CsvForm) -> bool {
+        form.has_header && self.lines.as_ref().is_none_or(|lines| lines.start == 0)
+    }
+}
+
+/// The batches of a text, which end after the first error.
+pub(crate) struct TextBatches {
+    text: Text,
+    schema: SchemaRef,
+    selection: RowSelection,
+    /// `None` after an error.
+    rows: Option<TextRows>,
+    /// The number of rows so far.
+    row: u64,
+}
+
+impl TextBatches {
+    /// Reads the rows of a text, whose columns are `schema`.
+    ///
+    /// # Errors
+    /// A text that cannot be opened. A row that does not fit the columns is an error of the iterator, with its line.
+    pub(crate) fn open(text: &Text, schema: &SchemaRef, selection: &RowSelection) -> Result<Self> {
+        let rows = TextRows::new(text, schema, selection)?;
+        let (text, schema, selection) = (text.clone(), Arc::clone(schema), selection.clone());
+        Ok(Self { text, schema, selection, rows: Some(rows), row: 0 })
+    }
+
+    /// After all rows: whether each row is on a line of its own, so that each line feed ends a row, and no line is blank.
+    pub(crate) fn has_row_per_line(&self) -> bool {
+        let Some(rows) = &self.rows else { return false };
+        let headers = match &rows.text.form {
+            TextForm::Csv(form) => u64::from(self.selection.has_header(form)),
+            TextForm::Json => 0,
+        };
+        rows.is_at_end && !rows.reader.is_array && rows.lines.count() == Some(self.row + headers)
+    }
+
+    /// Adds the line of the first row that cannot be parsed to an error. Parses the text again, row by row, but not `long_row`,
+    /// whose number is known.
+    fn in_line(&self, error: Error, long_row: Option<u64>) -> Error {
+        // Rows of a range have no line numbers.
+        let first = if self.selection.lines.is_none() { self.row } else { 0 };
+        let found = first_unfit(&self.text, &self.schema, &self.selection, long_row).filter(|(row, _)| *row >= first);
+        let part =
+            || found.map_or_else(|| format!("from row {first} on"), |(row, line)| format!("line {line} (row {row})"));
+        in_part(&self.text.path, error, part, found.map_or(first, |(row, _)| row))
+    }
+}
+
+impl Iterator for TextBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let path = &self.text.path;
+        let rows = self.rows.as_mut()?;
+        match guarded(path, || rows.next().map_err(|e| unreadable_text(path, e))).transpose()? {
+            Ok(batch) => {
+                self.row += batch.num_rows() as u64;
+                Some(Ok(batch))
+            }
+            Err(error) => {
+                let long_row = rows.has_long_row.then(|| self.row + rows.decoder.rows() as u64);
+                // Frees the memory of the rows.
+                self.rows = None;
+                Some(Err(self.in_line(error, long_row.filter(|_| self.selection.lines.is_none()))))
+            }
+        }
+    }
+}
+
+/// The number of the first row that cannot be parsed, and its line; `None` if all rows can be parsed. `long_row` is not parsed.
+fn first_unfit(text: &Text, schema: &SchemaRef, selection: &RowSelection, long_row: Option<u64>) -> Option<(u64, u64)> {
+    let mut rows = TextRows::row_by_row(text, schema, selection).ok()?;
+    let path = &text.path;
     for row in 0.. {
-        let next = guarded(&shard.path, || {
-            rows.skip_blank_lines().map_err(|e| Error::io(&shard.path, e))?;
-            let line = rows.line_feeds + 1;
-            Ok((line, rows.next().map_err(|e| unreadable_text(&shard.path, e))))
+        let next = guarded(path, || {
+            rows.skip_blank_lines().map_err(|e| Error::io(path, e))?;
+            let line = rows.lines.feeds + 1;
+            let next = if long_row == Some(row) { Ok(None) } else { rows.next() };
+            Ok((line, next.map_err(|e| unreadable_text(path, e))))
         });
         match next {
+            Ok((line, _)) if long_row == Some(row) => return Some((row, line)),
             Ok((_, Ok(Some(_)))) => {}
             Ok((line, Err(_))) => return Some((row, line)),
             Ok((_, Ok(None))) | Err(_) => return None,
         }
     }
     None
+}
+
+/// The ends of the lines of a text.
+#[derive(Debug, Default)]
+struct LineEnds {
+    /// Number of line feeds.
+    feeds: u64,
+    /// Whether there was a carriage return without a line feed.
+    has_other: bool,
+    last: Option<u8>,
+}
+
+impl LineEnds {
+    fn add(&mut self, bytes: &[u8]) {
+        self.feeds += memchr_iter(b'\n', bytes).count() as u64;
+        let Some((first, last)) = bytes.first().zip(bytes.last()) else { return };
+        let mut follows = memchr_iter(b'\r', bytes).filter_map(|at| bytes.get(at + 1));
+        self.has_other |= follows.any(|byte| *byte != b'\n') || self.last == Some(b'\r') && *first != b'\n';
+        self.last = Some(*last);
+    }
+
+    /// The number of lines; `None` if other characters than line feeds may end lines.
+    fn count(&self) -> Option<u64> {
+        let is_cut = self.last.is_some_and(|last| last != b'\n');
+        (!self.has_other && self.last != Some(b'\r')).then_some(self.feeds + u64::from(is_cut))
+    }
 }
 
 /// A parser that takes bytes.
@@ -87,17 +181,28 @@ enum TextDecoder {
 
 impl TextDecoder {
     /// A parser of batches of `batch_rows` rows. The text begins with the header of CSV if it `has_header`.
-    fn new(shard: &Shard, schema: &SchemaRef, batch_rows: usize, has_header: bool) -> Result<Self, ArrowError> {
+    fn new(
+        form: &TextForm,
+        schema: &SchemaRef,
+        columns: Option<&Vec<usize>>,
+        batch_rows: usize,
+        has_header: bool,
+    ) -> Result<Self, ArrowError> {
         let schema = Arc::clone(schema);
-        if shard.format == ShardFormat::Json {
+        let TextForm::Csv(form) = form else {
             // A column of text may have other values as well, which become text.
             let builder =
                 arrow_json::ReaderBuilder::new(schema).with_batch_size(batch_rows).with_coerce_primitive(true);
             return Ok(Self::Json(Box::new(builder.build_decoder()?)));
+        };
+        let mut builder = arrow_csv::ReaderBuilder::new(schema)
+            .with_format(form.format.clone())
+            .with_header(has_header)
+            .with_batch_size(batch_rows);
+        if let Some(columns) = columns {
+            builder = builder.with_projection(columns.clone());
         }
-        let builder =
-            arrow_csv::ReaderBuilder::new(schema).with_format(csv_format(&shard.path)).with_header(has_header);
-        Ok(Self::Csv(Box::new(builder.with_batch_size(batch_rows).build_decoder()), batch_rows))
+        Ok(Self::Csv(Box::new(builder.build_decoder()), batch_rows))
     }
 
     /// Parses bytes until a batch is complete. Returns their number. No bytes are the end of the file.
@@ -127,9 +232,11 @@ impl TextDecoder {
 
 /// Parses a text batch by batch.
 struct TextRows {
-    shard: Shard,
+    text: Text,
     schema: SchemaRef,
-    text: TextReader,
+    /// The columns of CSV that are parsed; `None`: all.
+    columns: Option<Vec<usize>>,
+    reader: TextReader,
     decoder: TextDecoder,
     /// Maximum number of rows of a batch, and of further rows.
     batch_rows: usize,
@@ -140,57 +247,74 @@ struct TextRows {
     end: usize,
     /// Number of bytes that were parsed since the last batch.
     parsed: usize,
-    /// Number of line feeds among the bytes that were parsed.
-    line_feeds: u64,
+    /// The lines among the bytes that were parsed.
+    lines: LineEnds,
     is_at_end: bool,
     /// Maximum bytes of a row.
     max_row_bytes: usize,
+    /// Whether the next row has more bytes.
+    has_long_row: bool,
 }
 
 impl TextRows {
-    fn new(shard: &Shard, schema: &SchemaRef, batch_rows: usize, max_rows: u64) -> Result<Self> {
-        let batch_rows = batch_rows.min(usize::try_from(max_rows).unwrap_or(usize::MAX)).max(1);
-        let decoder = TextDecoder::new(shard, schema, batch_rows, true);
+    fn new(text: &Text, schema: &SchemaRef, selection: &RowSelection) -> Result<Self> {
+        let RowSelection { columns, max_rows, batch_rows, lines } = selection;
+        let column_count = columns.as_ref().map_or(schema.fields().len(), Vec::len).max(1);
+        let most = usize::try_from(*max_rows).unwrap_or(usize::MAX).min(*batch_rows);
+        let batch_rows = (BATCH_CELLS / column_count).clamp(1, BATCH_ROWS).min(most).max(1);
+        let has_header = match &text.form {
+            TextForm::Csv(form) => selection.has_header(form),
+            TextForm::Json => false,
+        };
+        let decoder = TextDecoder::new(&text.form, schema, columns.as_ref(), batch_rows, has_header);
         Ok(Self {
-            shard: shard.clone(),
+            text: text.clone(),
             schema: Arc::clone(schema),
-            text: TextReader::open(shard)?,
-            decoder: decoder.map_err(|e| unreadable_arrow(&shard.path, e))?,
+            columns: columns.clone(),
+            reader: TextReader::open(text, lines.as_ref(), NotFinite::AsTexts)?,
+            decoder: decoder.map_err(|e| unreadable_arrow(&text.path, e))?,
             batch_rows,
-            left: max_rows,
+            left: *max_rows,
             buffer: vec![0; READ_BYTES],
             start: 0,
             end: 0,
             parsed: 0,
-            line_feeds: 0,
+            lines: LineEnds::default(),
             is_at_end: false,
             max_row_bytes: MAX_ROW_BYTES,
+            has_long_row: false,
         })
     }
 
     /// Parses one row after the other, so that the lines before each are known. The header was parsed before.
-    fn row_by_row(shard: &Shard, schema: &SchemaRef) -> Result<Self> {
-        let mut rows = Self::new(shard, schema, 1, u64::MAX)?;
-        if shard.format == ShardFormat::Csv {
+    fn row_by_row(text: &Text, schema: &SchemaRef, selection: &RowSelection) -> Result<Self> {
+        let selection = RowSelection { max_rows: u64::MAX, batch_rows: 1, lines: None, ..selection.clone() };
+        let mut rows = Self::new(text, schema, &selection)?;
+        if let TextForm::Csv(CsvForm { has_header: true, .. }) = text.form {
             let names = schema.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true));
             let names = Arc::new(Schema::new(names.collect::<Fields>()));
-            let unreadable = |e| unreadable_text(&shard.path, e);
-            rows.decoder = TextDecoder::new(shard, &names, 1, false).map_err(unreadable)?;
+            let unreadable = |e| unreadable_text(&text.path, e);
+            rows.decoder = TextDecoder::new(&text.form, &names, None, 1, false).map_err(unreadable)?;
             rows.next().map_err(unreadable)?;
-            rows.decoder = TextDecoder::new(shard, schema, 1, false).map_err(unreadable)?;
+            rows.decoder = rows.decoder_of(1).map_err(unreadable)?;
         }
         Ok(rows)
     }
 
+    /// A parser of further batches.
+    fn decoder_of(&self, batch_rows: usize) -> Result<TextDecoder, ArrowError> {
+        TextDecoder::new(&self.text.form, &self.schema, self.columns.as_ref(), batch_rows, false)
+    }
+
     /// Skips blank lines before a row.
     fn skip_blank_lines(&mut self) -> io::Result<()> {
-        let is_json = self.shard.format == ShardFormat::Json;
+        let is_json = self.text.is_json();
         let is_blank = |byte: &&u8| matches!(**byte, b'\n' | b'\r') || is_json && byte.is_ascii_whitespace();
         loop {
             self.fill()?;
             let bytes = self.buffer.get(self.start..self.end).unwrap_or_default();
             let blank = bytes.iter().take_while(is_blank).count();
-            self.line_feeds += memchr_iter(b'\n', bytes.get(..blank).unwrap_or_default()).count() as u64;
+            self.lines.add(bytes.get(..blank).unwrap_or_default());
             self.start += blank;
             if self.start < self.end || self.is_at_end {
                 return Ok(());
@@ -201,7 +325,7 @@ impl TextRows {
     /// Reads bytes if all bytes of the buffer were parsed.
     fn fill(&mut self) -> io::Result<()> {
         if self.start == self.end && !self.is_at_end {
-            (self.start, self.end) = (0, self.text.read(&mut self.buffer)?);
+            (self.start, self.end) = (0, self.reader.read(&mut self.buffer)?);
             self.is_at_end = self.end == 0;
         }
         Ok(())
@@ -210,7 +334,7 @@ impl TextRows {
     /// Makes the last batch as small as the number of rows that are left, so that no row after them is parsed.
     fn limit_batch(&mut self) -> Result<(), ArrowError> {
         if let Some(left) = usize::try_from(self.left).ok().filter(|left| *left < self.batch_rows) {
-            self.decoder = TextDecoder::new(&self.shard, &self.schema, left, false)?;
+            self.decoder = self.decoder_of(left)?;
             self.batch_rows = left;
         }
         Ok(())
@@ -232,6 +356,7 @@ impl TextRows {
                 }
             }
             if self.parsed > BATCH_BYTES + self.max_row_bytes {
+                self.has_long_row = true;
                 let (max, advice) = (self.max_row_bytes, "a quote without an end makes one row of all that follows");
                 return Err(ArrowError::ParseError(format!("a row has more than {max} bytes; {advice}")));
             }
@@ -248,7 +373,7 @@ impl TextRows {
         let before = self.decoder.rows();
         let used = self.decoder.decode(bytes)?;
         let parsed = bytes.get(..used).unwrap_or_default();
-        self.line_feeds += memchr_iter(b'\n', parsed).count() as u64;
+        self.lines.add(parsed);
         self.start += used;
         self.parsed += used;
         // A carriage return may end a row of CSV too, after which the line feed may be in quotes.
@@ -276,18 +401,13 @@ mod tests {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             let shard = resolve(&[&path]).unwrap().remove(0);
-            let mut rows = TextRows::new(&shard, &schema, BATCH_ROWS, u64::MAX).unwrap();
-            rows.max_row_bytes = 1 << 20;
-            loop {
-                match rows.next() {
-                    Ok(Some(_)) => {}
-                    Ok(None) => return None,
-                    Err(error) => return Some(error.to_string()),
-                }
-            }
+            let mut batches = TextBatches::open(&Text::of_shard(&shard), &schema, &RowSelection::default()).unwrap();
+            batches.rows.as_mut().unwrap().max_row_bytes = 1 << 20;
+            batches.find_map(Result::err).map(|error| error.to_string())
         };
         let long = "x\n".repeat(4 << 20);
         let quote = error("a.csv", format!("a\nb\n\"{long}")).unwrap();
+        assert!(quote.contains("line 3 (row 1): "), "{quote}");
         assert!(quote.contains("a row has more than 1048576 bytes; a quote without an end"), "{quote}");
         let line = error("a.jsonl", format!("{{\"a\": \"b\"}}\n{{\"a\": \"{}", long.replace('\n', "y"))).unwrap();
         assert!(line.contains("a row has more than 1048576 bytes"), "{line}");

@@ -19,42 +19,56 @@ use std::{
 
 use arrow_array::{StringArray, cast::AsArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use serde_json::Value;
-use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
+use tfarrow_dataset::{Error, Result};
 
 use crate::{
     csv_header::header,
-    json_type::{Misfit, ObjectType, TypeSize, name_of},
+    json_numbers::NotFinite,
+    json_type::{LineFault, ObjectType, TypeSize},
     scalar_type::ScalarType,
+    text::{CsvForm, Text, TextForm},
     text_reader::{MAX_ROW_BYTES, TextReader},
-    text_rows::text_rows,
+    text_rows::{RowSelection, TextBatches},
     unreadable::{in_part, unreadable},
 };
 
-/// Infers the types of the columns of a file from its first rows, at most `max_rows`. Returns them, and the number of these rows.
+/// What all rows of a text determine.
+#[derive(Debug)]
+pub(crate) struct InferredText {
+    pub(crate) types: ObjectType,
+    /// The number of rows.
+    pub(crate) rows: u64,
+    /// Whether each row is on a line of its own, so that a row begins after each line feed.
+    pub(crate) has_row_per_line: bool,
+}
+
+/// Infers the types of the columns of a text from its first rows, at most `max_rows`.
 ///
 /// # Errors
-/// A file that cannot be read, and rows that cannot be parsed, with their line.
-pub(crate) fn infer_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
-    match shard.format {
-        ShardFormat::Json => json_types(shard, max_rows),
-        _ => csv_types(shard, max_rows),
+/// A text that cannot be read, and rows that cannot be parsed, with their line.
+pub(crate) fn infer_types(text: &Text, max_rows: u64) -> Result<InferredText> {
+    match &text.form {
+        TextForm::Json => json_types(text, max_rows),
+        TextForm::Csv(form) => csv_types(text, form, max_rows),
     }
 }
 
-fn csv_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
-    let names = header(shard)?;
+fn csv_types(text: &Text, form: &CsvForm, max_rows: u64) -> Result<InferredText> {
+    let names = header(text, form)?;
     let texts = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect::<Fields>();
     let mut types = vec![ScalarType::None; names.len()];
+    let selection = RowSelection { max_rows, ..RowSelection::default() };
+    let mut batches = TextBatches::open(text, &Arc::new(Schema::new(texts)), &selection)?;
     let mut rows = 0;
-    for batch in text_rows(shard, &Arc::new(Schema::new(texts)), max_rows)? {
+    for batch in batches.by_ref() {
         let batch = batch?;
         for (known, column) in types.iter_mut().zip(batch.columns()) {
             *known = of_column(*known, column.as_string());
         }
         rows += batch.num_rows() as u64;
     }
-    Ok((ObjectType::of_columns(names.into_iter().zip(types)), rows))
+    let types = ObjectType::of_columns(names.into_iter().zip(types));
+    Ok(InferredText { types, rows, has_row_per_line: batches.has_row_per_line() })
 }
 
 /// The type of the fields of a column that had the type `known` before.
@@ -70,43 +84,61 @@ fn of_column(known: ScalarType, texts: &StringArray) -> ScalarType {
     known
 }
 
-fn json_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
-    let mut text = BufReader::new(TextReader::open(shard)?);
-    let (mut object, mut size) = (ObjectType::default(), TypeSize::default());
+fn json_types(text: &Text, max_rows: u64) -> Result<InferredText> {
+    let reader = TextReader::open(text, None, NotFinite::AsFinite)?;
+    let is_array = reader.is_array;
+    let mut reader = BufReader::new(reader);
+    let (mut types, mut size) = (ObjectType::default(), TypeSize::default());
     let (mut line, mut bytes, mut rows) = (0, Vec::new(), 0);
     while rows < max_rows {
         bytes.clear();
-        let limited = text.by_ref().take(MAX_ROW_BYTES as u64 + 1).read_until(b'\n', &mut bytes);
-        if limited.map_err(|e| Error::io(&shard.path, e))? == 0 {
+        let limited = reader.by_ref().take(MAX_ROW_BYTES as u64 + 1).read_until(b'\n', &mut bytes);
+        if limited.map_err(|e| Error::io(&text.path, e))? == 0 {
             break;
         }
         line += 1;
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        add_line(&mut object, &mut size, &bytes).map_err(|what| {
-            let part = || format!("line {line} (row {rows})");
-            in_part(&shard.path, unreadable(&shard.path, what), part, rows)
+        add_line(&mut types, &mut size, &bytes).map_err(|what| {
+            // The items of an array have no lines.
+            let part = || if is_array { format!("row {rows}") } else { format!("line {line} (row {rows})") };
+            in_part(&text.path, unreadable(&text.path, what), part, rows)
         })?;
         rows += 1;
     }
-    Ok((object, rows))
+    Ok(InferredText { types, rows, has_row_per_line: !is_array && max_rows == u64::MAX })
 }
 
 /// Adds the object in a line. An error is its message.
-fn add_line(object: &mut ObjectType, size: &mut TypeSize, line: &[u8]) -> Result<(), String> {
+fn add_line(types: &mut ObjectType, size: &mut TypeSize, line: &[u8]) -> Result<(), String> {
     if line.len() > MAX_ROW_BYTES {
         return Err(format!("the line has more than {MAX_ROW_BYTES} bytes; write one object a line"));
     }
-    let lines = "expected one object a line; jq -c .[] writes the items of an array so, and jq -c . other objects";
-    match serde_json::from_slice(line) {
-        Ok(Value::Object(fields)) => object.add(&fields, size).map_err(Misfit::message),
-        Ok(other) => Err(format!("found {}, {lines}", name_of(&other))),
-        Err(error) if line.trim_ascii_start().starts_with(b"[") || error.is_eof() => {
-            Err(format!("found a part of a value that has several lines, {lines}"))
-        }
-        Err(error) => Err(format!("not JSON: {}; {lines}", without_line(&error.to_string()))),
+    let lines = "expected one object a line, or one array of objects; jq -c . writes objects as lines";
+    if let Some(found) = form_of(line).filter(|found| *found != "an object") {
+        return Err(format!("found {found}, {lines}"));
     }
+    types.add(line, size).map_err(|error| match error {
+        LineFault::Value(misfit) => misfit.message(),
+        LineFault::Json(error) if error.is_eof() => {
+            format!("found a part of a value that has several lines, {lines}")
+        }
+        LineFault::Json(error) => format!("not JSON: {}; {lines}", without_line(&error.to_string())),
+    })
+}
+
+/// The form of the value that begins in a line; `None` if none begins.
+fn form_of(line: &[u8]) -> Option<&'static str> {
+    Some(match line.trim_ascii_start().first()? {
+        b'{' => "an object",
+        b'[' => "a list",
+        b'"' => "a text",
+        b't' | b'f' => "a boolean",
+        b'n' => "null",
+        b'-' | b'0'..=b'9' => "a number",
+        _ => return None,
+    })
 }
 
 /// The message of an error of `serde_json` with the column, but without the line, which is always 1.

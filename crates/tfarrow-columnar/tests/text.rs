@@ -5,6 +5,7 @@ use std::{fs, io::Write, ops::ControlFlow, path::Path, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    cast::AsArray,
     types::{Float64Type, Int64Type},
 };
 use arrow_schema::{DataType, Field, Schema};
@@ -275,15 +276,10 @@ fn errors_of_csv_have_the_line() {
 
 #[test]
 fn errors_of_json_have_the_line_and_the_field() {
-    let lines = "expected one object a line; jq -c .[] writes the items of an array so, and jq -c . other objects";
+    let lines = "expected one object a line, or one array of objects; jq -c . writes objects as lines";
     check_error("a.json", b"{\"a\": 1}\n\n[1, 2]\n", &format!("line 3 (row 1): found a list, {lines}"));
-    check_error(
-        "a.json",
-        b"[\n{\"a\": 1},\n{\"a\": 2}\n]\n",
-        &format!("line 1 (row 0): found a part of a value that has several lines, {lines}"),
-    );
     check_error("a.json", b"{\n  \"a\": 1\n}\n", "line 1 (row 0): found a part of a value that has several lines");
-    check_error("a.json", b"{\"a\": 1}\n7\n", "line 2 (row 1): found an integer, ");
+    check_error("a.json", b"{\"a\": 1}\n7\n", "line 2 (row 1): found a number, ");
     check_error("a.json", b"{\"a\": 1} {\"a\": 2}\n", "line 1 (row 0): not JSON: trailing characters at column 10; ");
     check_error("a.json", b"{\"a\": \"\xff\"}\n", "line 1 (row 0): not JSON: ");
     let form =
@@ -295,8 +291,61 @@ fn errors_of_json_have_the_line_and_the_field() {
     check_error(
         "a.json",
         &[b"{\"a\":", &deep[..], b"}"].concat(),
-        "line 1 (row 0): not JSON: recursion limit exceeded",
+        "line 1 (row 0): field \"a\": more than 50 lists and objects are nested in each other",
     );
+}
+
+#[test]
+fn an_array_of_objects_has_the_rows_of_lines() {
+    let expected = [("a", ints(&[Some(1), Some(2), None])), ("b", texts(&[Some("],"), None, Some("\\\"")]))];
+    check("a.json", " [{\"a\":1,\"b\":\"],\"},{\"a\":2},{\"b\":\"\\\\\\\"\"}]", &expected);
+    let pretty = "[\n  {\n    \"a\": 1,\n    \"b\": \"],\"\n  },\n{\"a\":2} , {\"b\":\"\\\\\\\"\"}\n]\n";
+    check("a.json", pretty, &expected);
+    check_error("a.json", b"[{\"a\":1},\n7]", "row 1: found a number, expected one object a line, or one array");
+    check_error("a.json", b"[{\"a\":1}", "the array of objects has no end");
+    check_error("a.json", b"[{\"a\":1}] {\"a\":1}", "other text follows the array of objects");
+}
+
+/// Python writes NaN without quotes, and outputs of tfarrow have it as a text.
+#[test]
+fn numbers_of_json_that_are_not_finite_are_floats() {
+    let text = "{\"a\":NaN,\"b\":1,\"c\":\"NaN\",\"d\":\"NaN\",\"e\":[-Infinity,1]}\n\
+                {\"a\":-Infinity,\"b\":\"Infinity\",\"c\":\"x\",\"d\":\"Infinity\",\"e\":[\"NaN\"]}\n";
+    let lists = ListArray::from_iter_primitive::<Float64Type, _, _>([
+        Some(vec![Some(f64::NEG_INFINITY), Some(1.0)]),
+        Some(vec![Some(f64::NAN)]),
+    ]);
+    check(
+        "a.jsonl",
+        text,
+        &[
+            ("a", floats(&[Some(f64::NAN), Some(f64::NEG_INFINITY)])),
+            ("b", floats(&[Some(1.0), Some(f64::INFINITY)])),
+            // Without a number, a text is a text.
+            ("c", texts(&[Some("NaN"), Some("x")])),
+            ("d", texts(&[Some("NaN"), Some("Infinity")])),
+            ("e", Arc::new(lists)),
+        ],
+    );
+    let mixed = [("a", texts(&[Some("1"), Some("NaN"), Some("x")]))];
+    check("a.jsonl", "{\"a\":1}\n{\"a\":NaN}\n{\"a\":\"x\"}\n", &mixed);
+}
+
+#[test]
+fn wide_csv_has_all_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |first: usize| (first..first + 40_000).map(|i| i.to_string()).collect::<Vec<_>>().join(",") + "\n";
+    let reversed = (0..40_000).rev().map(|i| i.to_string()).collect::<Vec<_>>().join(",") + "\n" + &line(0);
+    let shards = [
+        shard(folder.path(), "a.csv", (line(0) + &line(0)).as_bytes()),
+        shard(folder.path(), "b.csv", reversed.as_bytes()),
+    ];
+    unify_text(&shards, TextColumns::OfAll, 1, &|_, _| ControlFlow::Continue(())).unwrap();
+    for (shard, value) in shards.iter().zip([39_999, 0]) {
+        let batch = rows(shard).unwrap().next().unwrap().unwrap();
+        assert_eq!(batch.num_columns(), 40_000);
+        assert_eq!(batch.column(39_999).as_primitive::<Int64Type>().value(0), value);
+    }
 }
 
 /// The fields of all objects of a file count, so that its columns have a bounded size.
