@@ -38,14 +38,14 @@ use datafusion_proto::{
 };
 use prost::Message;
 use tfarrow_datafusion::wire::{
-    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire, check_shared, has_message,
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire, check_shared, has_message,
     plan_function,
 };
 use tfarrow_dataset::guard;
 
 use crate::{
     contexts::{Decoding, Encoding},
-    nodes::{Node, NodeKind, ScanNode, StagingSinkNode, TfRecordSinkNode, VersionedNode},
+    nodes::{Node, NodeKind, ScanNode, StagingSinkNode, TextScanNode, TfRecordSinkNode, VersionedNode},
 };
 
 /// Number of operators that an engine may add above a plan, such as those that write its results.
@@ -150,6 +150,10 @@ impl PlanCodec {
         if let Some(scan) = ScanWire::of(node)? {
             return Ok(Some(NodeKind::Scan(Box::new(scan_node(scan, &context)?))));
         }
+        if let Some((scan, config)) = TextScanWire::of(node)? {
+            let node = TextScanNode { scan: Some(scan), config: Some(config.try_to_proto(&context)?) };
+            return Ok(Some(NodeKind::TextScan(Box::new(node))));
+        }
         if let Some(batches) = CompactBatchesWire::of(node) {
             return Ok(Some(NodeKind::CompactBatches(batches)));
         }
@@ -179,6 +183,12 @@ impl PlanCodec {
         let context = ExecutionPlanDecodeCtx::new(&decoding);
         match (Node::decode(node.as_slice()).map_err(corrupt)?.kind, inputs) {
             (Some(NodeKind::Scan(node)), []) => self.scan_exec(*node, &context),
+            (Some(NodeKind::TextScan(node)), []) => {
+                let TextScanNode { scan, config } = *node;
+                let source = needed(scan, "scan")?.source()?;
+                let config = FileScanConfig::try_from_proto(&needed(config, "scan")?, &context, source)?;
+                Ok(DataSourceExec::from_data_source(config))
+            }
             (Some(NodeKind::CompactBatches(batches)), [input]) => Ok(batches.exec(Arc::clone(input))),
             (Some(NodeKind::TfRecordSink(node)), [input]) => {
                 let TfRecordSinkNode { sink, config, order } = *node;

@@ -3,7 +3,7 @@
 use datafusion_proto::protobuf::{
     FileScanExecConf, FileSinkConfig, PhysicalExprNode, PhysicalPlanNode, PhysicalSortExprNodeCollection,
 };
-use tfarrow_datafusion::wire::{CompactBatchesWire, ScanWire, StagingSinkWire, TfRecordSinkWire};
+use tfarrow_datafusion::wire::{CompactBatchesWire, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire};
 
 /// The message of an operator, with the version of the program that encoded it. All versions can read the version.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -19,7 +19,7 @@ pub(crate) struct VersionedNode {
 /// An operator. Its inputs are sent beside it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Node {
-    #[prost(oneof = "NodeKind", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "NodeKind", tags = "1, 2, 3, 4, 5")]
     pub(crate) kind: Option<NodeKind>,
 }
 
@@ -34,6 +34,8 @@ pub(crate) enum NodeKind {
     TfRecordSink(Box<TfRecordSinkNode>),
     #[prost(message, tag = "4")]
     StagingSink(Box<StagingSinkNode>),
+    #[prost(message, tag = "5")]
+    TextScan(Box<TextScanNode>),
 }
 
 /// A scan of TFRecord files.
@@ -47,6 +49,16 @@ pub(crate) struct ScanNode {
     /// The filter that the scan evaluates.
     #[prost(message, optional, tag = "3")]
     pub(crate) predicate: Option<PhysicalExprNode>,
+}
+
+/// A scan of CSV or JSON files.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TextScanNode {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) scan: Option<TextScanWire>,
+    /// The files, the projection and the settings that each scan of DataFusion has.
+    #[prost(message, optional, tag = "2")]
+    pub(crate) config: Option<FileScanExecConf>,
 }
 
 /// A sink of TFRecord files.

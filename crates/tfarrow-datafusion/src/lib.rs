@@ -49,6 +49,7 @@ mod session;
 mod statements;
 mod table;
 mod task_context;
+mod text;
 pub mod wire;
 mod write;
 

@@ -109,6 +109,35 @@ fn functions_and_formats() {
     check(&format!("SELECT * FROM '{}'", testdata("example_list/queries.tfrecord")));
 }
 
+/// The rows of text, also of files that are read in parts, of folders as columns, and of tables with options.
+#[test]
+fn text_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let lines = (0..3_000).map(|row| format!("{row},note {row}\n")).collect::<String>();
+    let csv = write("a.csv", &format!("id,note\n{lines}"));
+    let divided = "SET datafusion.optimizer.repartition_file_min_size = 1";
+    check(&format!("{divided}; SELECT count(*), sum(id), max(note) FROM '{csv}'"));
+    check(&format!("SELECT note FROM '{csv}' LIMIT 3 OFFSET 2000"));
+    let quoted = write("b.csv", "id,note\n1,\"two\nlines\"\n2,x\n");
+    check(&format!("{divided}; SELECT * FROM '{quoted}'"));
+    let json = write("a.jsonl", "{\"a\":NaN,\"b\":[1]}\n{\"a\":1,\"b\":null}\n");
+    check(&format!("SELECT b, a FROM '{json}' WHERE a > 0"));
+    write("set/split=x/a.csv", "b,a\n1,2\n");
+    write("set/split=y/a.csv", "a,c\n3,4\n");
+    check(&format!("SELECT split, a, b, c FROM '{}/set/' ORDER BY a", folder.path().display()));
+    let odd = write("odd.csv", "1;NA\n2;'y'\n");
+    let options = "has_header false, delimiter ';', quote '''', null_regex 'NA', truncated_rows true";
+    check(&format!(
+        "CREATE EXTERNAL TABLE t (n INT, text VARCHAR) STORED AS CSV LOCATION '{odd}' OPTIONS ({options}); SELECT * FROM t"
+    ));
+}
+
 #[test]
 fn errors_have_the_same_text() {
     for entry in std::fs::read_dir(testdata("corrupt/")).unwrap() {

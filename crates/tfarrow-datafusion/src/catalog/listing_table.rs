@@ -1,6 +1,6 @@
 //! Listing tables of DataFusion, over Parquet, Arrow, CSV and JSON files.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use datafusion::{
@@ -15,18 +15,17 @@ use datafusion::{
     execution::SessionState,
 };
 use futures::{StreamExt, TryStreamExt, stream};
-use object_store::ObjectStoreExt;
+use object_store::{ObjectMeta, ObjectStoreExt};
 use tfarrow_codec::schema::check_columns;
 use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
 
 use crate::{
-    catalog::{
-        merged_schema::{check_same_columns, merged},
-        partitioned_table::PartitionedTable,
-    },
+    catalog::partitioned_table::PartitionedTable,
     error::external,
     options::TfRecordOptions,
+    schema::merged_schema::{check_same_columns, merged},
     table::urls,
+    text::format::TextFormat,
 };
 
 /// Bytes of an Arrow file in a store that are read first, to find its schema.
@@ -35,7 +34,6 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// Number of files whose schemas are read at the same time.
 const FILES_AT_A_TIME: usize = 16;
 /// Names of formats.
-const CSV: &str = "csv";
 const ARROW: &str = "arrow";
 const PARQUET: &str = "parquet";
 
@@ -85,6 +83,9 @@ pub(crate) async fn listing_table(
 
 /// Reads the schemas of all files, and merges them.
 async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state: &SessionState) -> Result<SchemaRef> {
+    if let Some(format) = options.format.downcast_ref::<TextFormat>() {
+        return text_schema(shards, format, state).await;
+    }
     let of_shard = |shard: Shard| async move {
         let file = shard.path.display().to_string();
         if let Some(schema) = stored_schema(&shard, format, state).await {
@@ -97,11 +98,26 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
         schema.map(|schema| (file.clone(), schema)).map_err(|error| error.context(file))
     };
     let files: Vec<_> = stream::iter(shards.to_vec()).map(of_shard).buffered(FILES_AT_A_TIME).try_collect().await?;
-    // DataFusion finds the columns of these files by their positions, and does not cast those of Arrow files.
-    if [CSV, ARROW].contains(&format) {
-        check_same_columns(&files, format == ARROW)?;
+    // DataFusion finds the columns of these files by their positions, and does not cast them.
+    if format == ARROW {
+        check_same_columns(&files)?;
     }
     merged(&files)
+}
+
+/// Infers the columns of text files from all rows.
+async fn text_schema(shards: &[Shard], format: &TextFormat, state: &SessionState) -> Result<SchemaRef> {
+    let Some(first) = shards.first() else { return merged(&[]) };
+    let store = state.runtime_env().object_store(urls::shard(first)?)?;
+    let object = |shard: Shard| {
+        let store = Arc::clone(&store);
+        async move {
+            let object = store.head(urls::shard(&shard)?.prefix()).await?;
+            Ok::<(ObjectMeta, PathBuf), DataFusionError>((object, shard.path.clone()))
+        }
+    };
+    let files = stream::iter(shards.to_vec()).map(object).buffered(FILES_AT_A_TIME).try_collect().await?;
+    format.infer(state, &store, files).await
 }
 
 /// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and where the file cannot be read.

@@ -5,7 +5,6 @@
 //! read_tfrecord('shards/') ─▶ table_function ─┤
 //! CREATE EXTERNAL TABLE ────▶ external_table ─┘                 └▶ event_table: TensorBoard's events
 //! FROM 'x.parquet' ─▶ url_table ─▶ listing_table ◀─ text_files ◀─ url_table ◀─ FROM 'x.csv'
-//!                                  ├▶ merged_schema: one schema for all files
 //!                                  └▶ partitioned_table: the columns of folders
 //! SUMMARIZE 'x' ───────────▶ summarize: the statistics of tfarrow-stats as rows
 //! SUMMARIZE SELECT .. ──────▶ summarize ─▶ summary_table
@@ -15,7 +14,6 @@
 pub(crate) mod event_table;
 pub(crate) mod external_table;
 pub(crate) mod listing_table;
-mod merged_schema;
 mod partitioned_table;
 pub(crate) mod registry;
 pub(crate) mod summarize;

@@ -57,36 +57,21 @@ impl TextFiles {
         shards: &[Shard],
         state: &SessionState,
     ) -> Result<Arc<dyn TableProvider>> {
-        let table = match listing_table(source, shards, &self.format(true), state).await {
-            // The file may contain one array of objects instead of an object per line.
-            Err(error) if self.kind == ".json" => {
-                listing_table(source, shards, &self.format(false), state).await.map_err(|_| error)
-            }
-            table => table,
-        };
-        table.map_err(|error| error.context(source))
+        let format = ListingFormat { name: self.format, options: self.options() };
+        listing_table(source, shards, &format, state).await.map_err(|error| error.context(source))
     }
 
     /// The options of the format, named as in a statement.
     pub(crate) fn options(&self) -> HashMap<String, String> {
-        self.format(true).options
-    }
-
-    fn format(&self, by_lines: bool) -> ListingFormat {
         let mut options = HashMap::new();
         let mut set = |name: &str, value: &str| options.insert(format!("format.{name}"), value.to_owned());
         if let Some(compression) = self.compression {
             set("compression", compression.trim_start_matches('.'));
         }
-        // The types of all rows: those of the first rows would cut fractions, or leave out the fields of later objects.
-        set("schema_infer_max_rec", &usize::MAX.to_string());
         if self.kind == ".tsv" {
             set("delimiter", "\t");
         }
-        if !by_lines {
-            set("newline_delimited", "false");
-        }
-        ListingFormat { name: self.format, options }
+        options
     }
 }
 

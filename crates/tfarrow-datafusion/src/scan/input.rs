@@ -1,7 +1,7 @@
 //! The input of a scan of one file: a shard that the table has listed, or an object in a store of DataFusion.
 
 use std::{
-    io::{self, Read},
+    io::{self, Read, Seek, SeekFrom},
     ops::Range,
     path::PathBuf,
     sync::Arc,
@@ -10,7 +10,7 @@ use std::{
 use bytes::{Buf, Bytes};
 use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
-use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt, path::Path};
+use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
 use tfarrow_codec::Records;
 use tfarrow_dataset::{Error, FilePiece, ReadOptions, Shard, ShardReader, SharedReader};
 use tokio::runtime::Handle;
@@ -75,15 +75,32 @@ impl ScanInput {
             Self::Shard(shard) => SharedReader::open(shard, options),
             Self::Piece(shard, piece) => ShardReader::open_piece(shard, piece, options).map(SharedReader::from),
             Self::Object { store, path } => {
-                let got = runtime.block_on(store.get(path)).map_err(|e| Error::io(self.name(), e.into()))?;
-                let read: Box<dyn Read + Send> = match got.payload {
-                    GetResultPayload::File(file, _) => Box::new(file),
-                    GetResultPayload::Stream(stream) => Box::new(StreamRead::new(stream, runtime.clone())),
-                };
+                let read = open_object(store.as_ref(), path, 0, runtime).map_err(|e| Error::io(self.name(), e))?;
                 ShardReader::from_read(read, self.name(), options).map(SharedReader::from)
             }
         }
     }
+}
+
+/// Opens an object at the byte `from`. Blocks the thread.
+///
+/// # Errors
+/// The object cannot be opened, or has fewer bytes.
+pub(crate) fn open_object(
+    store: &dyn ObjectStore,
+    path: &Path,
+    from: u64,
+    runtime: &Handle,
+) -> io::Result<Box<dyn Read + Send>> {
+    let range = (from > 0).then_some(GetRange::Offset(from));
+    let got = runtime.block_on(store.get_opts(path, GetOptions { range, ..GetOptions::default() }))?;
+    Ok(match got.payload {
+        GetResultPayload::File(mut file, _) => {
+            file.seek(SeekFrom::Start(from))?;
+            Box::new(file)
+        }
+        GetResultPayload::Stream(stream) => Box::new(StreamRead::new(stream, runtime.clone())),
+    })
 }
 
 /// A blocking reader of a stream of bytes.

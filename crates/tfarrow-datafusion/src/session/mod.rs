@@ -47,6 +47,7 @@ use crate::{
     options::TfRecordOptions,
     session::{object_stores::UrlStores, query_planner::SessionPlanner},
     table::TfRecordTable,
+    text::format::TextFormatFactory,
     write::format::TfRecordFormatFactory,
 };
 
@@ -140,6 +141,13 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     enable(&context, registry)?;
     let functions = bounded(context.state().scalar_functions(), memory_limit).collect::<Vec<_>>();
     functions.into_iter().for_each(|function| context.register_udf(function));
+    {
+        let state = context.state_ref();
+        let mut state = state.write();
+        for factory in TextFormatFactory::all() {
+            state.register_file_format(Arc::new(factory), true)?;
+        }
+    }
     files.bind(&context);
     Ok(context)
 }

@@ -1,10 +1,11 @@
-//! Messages for the parts of a physical plan that DataFusion's protobuf does not know: scans of TFRecord files, sinks, and
-//! operators of this crate. They let another process run a plan that this process has planned.
+//! Messages for the parts of a physical plan that DataFusion's protobuf does not know: scans of TFRecord, CSV and JSON files,
+//! sinks, and operators of this crate. They let another process run a plan that this process has planned.
 //!
 //! ```text
 //! DataSourceExec of a TfRecordSource ◀─▶ ScanWire ─┬ ColumnsWire    the columns, and the casts of declared columns
 //!                                                  ├ ReadingWire    options and limits
 //!                                                  └ groups         files of a partition, values of partition columns; deflated
+//! DataSourceExec of a TextSource     ◀─▶ TextScanWire
 //! CompactBatchesExec                 ◀─▶ CompactBatchesWire
 //! DataSinkExec of a TFRecord sink    ◀─▶ TfRecordSinkWire
 //! DataSinkExec of a staging sink     ◀─▶ StagingSinkWire
@@ -24,6 +25,7 @@ mod reading;
 mod scan;
 mod shards;
 mod sinks;
+mod text;
 
 use std::sync::Arc;
 
@@ -38,6 +40,7 @@ pub use crate::{
         reading::{LimitsWire, ReadingWire},
         scan::{ScanParts, ScanWire},
         sinks::{StagingSinkWire, TfRecordSinkWire},
+        text::{CsvWire, TextScanWire},
     },
 };
 

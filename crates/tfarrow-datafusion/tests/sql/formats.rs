@@ -3,7 +3,12 @@
 use std::{fs::File, sync::Arc};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use datafusion::{arrow::ipc::writer::FileWriter, parquet::arrow::ArrowWriter};
+use datafusion::{
+    arrow::ipc::writer::FileWriter,
+    parquet::arrow::ArrowWriter,
+    prelude::{SessionConfig, SessionContext},
+};
+use tfarrow_datafusion::{SessionOptions, session_context};
 
 use crate::common::*;
 
@@ -116,9 +121,8 @@ async fn late_rows_of_text_are_read() {
     check(rows(&context, &format!("SELECT sum(a) FROM '{}'", folder.name("late.csv"))).await, ["2002.5"]);
 }
 
-/// DataFusion finds the columns of CSV by position, so that files with other columns are an error.
 #[tokio::test]
-async fn csv_files_of_one_table_have_the_same_columns() {
+async fn columns_of_csv_files_are_found_by_their_names() {
     let (folder, context) = (Folder::new(), session());
     texts(
         &folder,
@@ -126,12 +130,136 @@ async fn csv_files_of_one_table_have_the_same_columns() {
             ("same/1.csv", "a,b\n1,2\n"),
             ("same/2.csv", "a,b\n3,4.5\n"),
             ("other/1.csv", "a,b\n1,2\n"),
-            ("other/2.csv", "b,a\n3,4\n"),
+            ("other/2.csv", "b,a,c\n3,4,x\n"),
         ],
     );
     check(rows(&context, &format!("SELECT sum(a), sum(b) FROM '{}'", folder.name("same/"))).await, ["4 | 6.5"]);
-    let error = rows(&context, &format!("SELECT * FROM '{}'", folder.name("other/"))).await.unwrap_err().to_string();
-    assert!(error.contains("2.csv has the columns b, a") && error.contains("same order"), "{error}");
+    check(rows(&context, &format!("SELECT * FROM '{}'", folder.name("other/"))).await, ["1 | 2 | ", "4 | 3 | x"]);
+}
+
+/// Sets up a session that divides small files among its partitions.
+fn dividing() -> SessionContext {
+    let config =
+        SessionConfig::new().with_target_partitions(4).set_usize("datafusion.optimizer.repartition_file_min_size", 1);
+    session_context(SessionOptions { config, ..SessionOptions::default() }).unwrap()
+}
+
+/// Files are divided only where each line feed ends a row.
+#[tokio::test]
+async fn rows_of_divided_text_are_complete() {
+    let (folder, context) = (Folder::new(), dividing());
+    let csv = |note: &str| {
+        let lines = (0..5_000).map(|row| format!("{row},{},\"{note}\"\n", 2 * row));
+        "id,twice,note\n".to_owned() + &lines.collect::<String>()
+    };
+    let json = (0..5_000).map(|row| format!("{{\"id\":{row},\"twice\":{},\"note\":\"\"}}\n", 2 * row));
+    let json = json.collect::<Vec<_>>();
+    let files = [
+        ("quoted.csv", csv("see table:\n7,8,9"), false),
+        ("plain.csv", csv("x"), true),
+        ("windows.csv", csv("x").replace('\n', "\r\n"), true),
+        ("mark.csv", "\u{feff}".to_owned() + &csv("x"), true),
+        ("a.jsonl", json.concat(), true),
+        ("a.json", format!("[{}]", json.join(",")), false),
+    ];
+    for (name, text, is_divided) in files {
+        texts(&folder, &[(name, &text)]);
+        let query = format!("SELECT count(*), sum(id), sum(twice), count(note) FROM '{}'", folder.name(name));
+        check(rows(&context, &query).await, ["5000 | 12497500 | 24995000 | 5000"]);
+        let plan = rows(&context, &format!("EXPLAIN {query}")).await.unwrap().concat();
+        assert_eq!(plan.contains("4 groups"), is_divided, "{name}: {plan}");
+        // Rows have the order of the file.
+        let query = format!("SELECT id FROM '{}' LIMIT 3 OFFSET 4990", folder.name(name));
+        check(rows(&context, &query).await, ["4990", "4991", "4992"]);
+    }
+}
+
+/// SQL and the other commands infer columns in the same way.
+#[tokio::test]
+async fn text_has_the_types_of_other_commands() {
+    let (folder, context) = (Folder::new(), session());
+    texts(
+        &folder,
+        &[
+            ("a.csv", "zip,day,no_day,plus,dot,e,long\n01234,2026-11-27,2026-02-30,+5,.5,1e3,18446744073709551615\n"),
+            ("mix.jsonl", "{\"a\":1}\n{\"a\":\"x\"}\n{\"a\":true}\n{\"a\":1.5}\n{\"a\":null}\n"),
+            ("big.jsonl", "{\"a\":9007199254740993}\n{\"a\":18446744073709551615}\n"),
+            ("same.csv", "a,a\n1,2\n"),
+            ("nan.jsonl", "{\"a\":1.5}\n{\"a\":\"NaN\"}\n{\"a\":-Infinity}\n"),
+        ],
+    );
+    let all = |name: &str| format!("SELECT * FROM '{}'", folder.name(name));
+    check(
+        rows(&context, &all("a.csv")).await,
+        ["01234 | 2026-11-27 | 2026-02-30 | 5 | 0.5 | 1000.0 | 18446744073709551615"],
+    );
+    check(rows(&context, &all("mix.jsonl")).await, ["1", "x", "true", "1.5", ""]);
+    check(rows(&context, &all("big.jsonl")).await, ["9007199254740993", "18446744073709551615"]);
+    let query = format!("SELECT a, arrow_typeof(a) FROM '{}'", folder.name("nan.jsonl"));
+    check(rows(&context, &query).await, ["1.5 | Float64", "NaN | Float64", "-inf | Float64"]);
+    let error = rows(&context, &all("same.csv")).await.unwrap_err().to_string();
+    assert!(error.contains("same.csv: line 1: columns 1 and 2 have the name \"a\""), "{error}");
+}
+
+#[tokio::test]
+async fn errors_of_text_have_the_file_and_the_line() {
+    let (folder, context) = (Folder::new(), session());
+    texts(&folder, &[("a.csv", "a,b\n1,2\n3\n"), ("a.jsonl", "{\"a\":1}\n\n{\"a\":[1]}\n"), ("b.csv", "a\n1\nx\n")]);
+    let error = rows(&context, &format!("SELECT * FROM '{}'", folder.name("a.csv"))).await.unwrap_err().to_string();
+    assert!(error.contains("a.csv: line 3 (row 1): found 1 fields, expected 2 as in the header"), "{error}");
+    let error = rows(&context, &format!("SELECT * FROM '{}'", folder.name("a.jsonl"))).await.unwrap_err().to_string();
+    assert!(error.contains("a.jsonl: line 3 (row 1): field \"a\": found a list"), "{error}");
+    let declared = format!("CREATE EXTERNAL TABLE b (a INT) STORED AS CSV LOCATION '{}'", folder.name("b.csv"));
+    rows(&context, &declared).await.unwrap();
+    let error = rows(&context, "SELECT * FROM b").await.unwrap_err().to_string();
+    assert!(error.contains("b.csv: line 3 (row 1): ") && error.contains("'x'"), "{error}");
+}
+
+#[tokio::test]
+async fn external_tables_of_text_have_the_options_of_datafusion() {
+    let (folder, context) = (Folder::new(), session());
+    texts(
+        &folder,
+        &[
+            ("odd.csv", "# a comment\n1;'a;b';NA\n2;c;3.5\n"),
+            ("named.csv", "ID,Name\n1,x\n"),
+            ("swapped.csv", "name,id\nx,1\n"),
+            ("folder/1.csv", "a,b\n1,x\n"),
+            ("folder/2.csv", "b,a\ny,2.5\n"),
+            ("a.json", "[{\"a\":1},{\"a\":2}]"),
+        ],
+    );
+    let create = |name: &str, columns: &str, format: &str, file: &str, options: &str| {
+        format!("CREATE EXTERNAL TABLE {name}{columns} STORED AS {format} LOCATION '{}' {options}", folder.name(file))
+    };
+    let options = "OPTIONS (has_header false, delimiter ';', quote '''', comment '#', null_regex '^NA$')";
+    rows(&context, &create("odd", "", "CSV", "odd.csv", options)).await.unwrap();
+    check(rows(&context, "SELECT column_1, column_2, column_3 FROM odd").await, ["1 | a;b | ", "2 | c | 3.5"]);
+    // Declared columns may have other names than the header.
+    rows(&context, &create("named", " (number INT, text VARCHAR)", "CSV", "named.csv", "")).await.unwrap();
+    check(rows(&context, "SELECT number + 1, text FROM named").await, ["2 | x"]);
+    rows(&context, &create("swapped", " (id INT, name VARCHAR)", "CSV", "swapped.csv", "")).await.unwrap();
+    check(rows(&context, "SELECT id + 1, name FROM swapped").await, ["2 | x"]);
+    rows(&context, &create("folder", "", "CSV", "folder/", "")).await.unwrap();
+    check(rows(&context, "SELECT a, b FROM folder ORDER BY a").await, ["1.0 | x", "2.5 | y"]);
+    rows(&context, &create("items", "", "JSON", "a.json", "OPTIONS (newline_delimited false)")).await.unwrap();
+    check(rows(&context, "SELECT sum(a) FROM items").await, ["3"]);
+    rows(&context, "INSERT INTO folder VALUES (3, 'z')").await.unwrap();
+    check(rows(&context, "SELECT count(*), sum(a) FROM folder").await, ["3 | 6.5"]);
+}
+
+#[tokio::test]
+async fn compressed_text_is_read() {
+    let (folder, context) = (Folder::new(), session());
+    for (ending, name) in [("gz", "gzip"), ("bz2", "bzip2"), ("xz", "xz"), ("zst", "zstd")] {
+        for format in ["csv", "json"] {
+            let to = folder.name(&format!("a.{format}.{ending}"));
+            let copy =
+                format!("COPY (SELECT 7 AS a, 'x' AS b) TO '{to}' STORED AS {format} OPTIONS (compression '{name}')");
+            rows(&context, &copy).await.unwrap();
+            check(rows(&context, &format!("SELECT a, b FROM '{to}'")).await, ["7 | x"]);
+        }
+    }
 }
 
 /// The metadata of Parquet files has the type of their records.

@@ -11,7 +11,7 @@ use datafusion::{common::plan_err, error::Result};
 ///
 /// # Errors
 /// A column has types that no other type holds without a change; the message has both files.
-pub(super) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
+pub(crate) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
     let Some(((first, schema), others)) = files.split_first() else { return Ok(Arc::new(Schema::empty())) };
     if others.iter().all(|(_, other)| other == schema) {
         return Ok(Arc::clone(schema));
@@ -45,17 +45,14 @@ pub(super) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
-/// Checks that files have the same columns in the same order, and with `types` of the same types.
+/// Checks that files have the same columns of the same types in the same order.
 ///
 /// # Errors
 /// Two files have other columns.
-pub(super) fn check_same_columns(files: &[(String, SchemaRef)], types: bool) -> Result<()> {
+pub(crate) fn check_same_columns(files: &[(String, SchemaRef)]) -> Result<()> {
     let Some(((first, schema), others)) = files.split_first() else { return Ok(()) };
     let columns = |schema: &Schema| {
-        let column = |field: &FieldRef| match types {
-            true => format!("{} {}", field.name(), field.data_type()),
-            false => field.name().clone(),
-        };
+        let column = |field: &FieldRef| format!("{} {}", field.name(), field.data_type());
         schema.fields().iter().map(column).collect::<Vec<_>>()
     };
     let expected = columns(schema);
@@ -150,10 +147,10 @@ mod tests {
     fn files_have_the_same_columns() {
         use DataType::Int64;
         let floats = schema(&[("a", DataType::Float64)]);
-        assert!(check_same_columns(&files(&[schema(&[("a", Int64)]), floats]), true).is_err());
+        assert!(check_same_columns(&files(&[schema(&[("a", Int64)]), floats])).is_err());
         let (one, other) = (schema(&[("a", Int64), ("b", Int64)]), schema(&[("b", Int64), ("a", Int64)]));
-        assert!(check_same_columns(&files(&[Arc::clone(&one), Arc::clone(&one)]), false).is_ok());
-        let error = check_same_columns(&files(&[one, other]), false).unwrap_err().to_string();
-        assert!(error.contains("1.x has the columns b, a, and 0.x has a, b"), "{error}");
+        assert!(check_same_columns(&files(&[Arc::clone(&one), Arc::clone(&one)])).is_ok());
+        let error = check_same_columns(&files(&[one, other])).unwrap_err().to_string();
+        assert!(error.contains("1.x has the columns b Int64, a Int64, and 0.x has a Int64, b Int64"), "{error}");
     }
 }

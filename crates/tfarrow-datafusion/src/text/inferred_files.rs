@@ -1,0 +1,52 @@
+//! The files whose rows have determined the columns of a table.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use datafusion::datasource::physical_plan::FileScanConfig;
+use object_store::{ObjectMeta, path::Path};
+
+/// The files that were inferred, and whether each row of them is on a line of its own. Such files can be read in parts, each of
+/// which begins after a line feed.
+#[derive(Debug, Default)]
+pub(crate) struct InferredFiles(Mutex<Option<HashMap<Path, InferredFile>>>);
+
+/// The file as it was when its rows were read.
+#[derive(Debug)]
+struct InferredFile {
+    file: ObjectMeta,
+    has_row_per_line: bool,
+}
+
+impl InferredFiles {
+    /// Adds a file.
+    pub(super) fn add(&self, file: ObjectMeta, has_row_per_line: bool) {
+        let file_path = file.location.clone();
+        self.files().get_or_insert_default().insert(file_path, InferredFile { file, has_row_per_line });
+    }
+
+    /// Whether no files were inferred, because a statement declares the columns.
+    pub(super) fn is_none(&self) -> bool {
+        self.files().is_none()
+    }
+
+    /// Whether each row of the files of a scan is on a line of its own. Files that have changed are unknown.
+    pub(super) fn has_row_per_line(&self, config: &FileScanConfig) -> bool {
+        let inferred = self.files();
+        let is_known = |file: &ObjectMeta| {
+            let known = inferred.as_ref().and_then(|files| files.get(&file.location));
+            known.is_some_and(|known| known.has_row_per_line && is_same(&known.file, file))
+        };
+        config.file_groups.iter().flat_map(|group| group.iter()).all(|file| is_known(&file.object_meta))
+    }
+
+    fn files(&self) -> MutexGuard<'_, Option<HashMap<Path, InferredFile>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    one.size == other.size && one.last_modified == other.last_modified && one.e_tag == other.e_tag
+}
