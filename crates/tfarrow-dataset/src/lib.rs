@@ -90,13 +90,15 @@ pub use scan::{place_in, shown_names};
 pub use sharding::{
     address::ShardAddress,
     dataset_info::{TfdsSplit, check_length, tfds_splits},
-    folder_columns::{FolderColumn, NULL_FOLDER, folder_name, folder_value, parse_folder_name, without_folder_columns},
+    folder_columns::{FolderColumn, NULL_FOLDER, folder_name, folder_value, parse_folder_name},
     missing::MissingShards,
     part::{NotAPart, Part, divide},
     shard::{Shard, ShardState, remove_copies},
     spec::is_shard_spec,
 };
-pub use source::{Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered};
+pub use source::{
+    Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered, without_folder_columns,
+};
 pub use store::{
     location::{is_remote, store_of},
     object::ObjectAddress,

@@ -16,13 +16,10 @@
 pub(crate) mod keys;
 pub(crate) mod list;
 mod parse_error;
-mod shared_features;
+mod shared_value;
 pub(crate) mod tape;
 mod validate;
 pub(crate) mod walk;
 pub(crate) mod wire;
 
-pub use self::{
-    shared_features::{SharedFeatures, SharedValue},
-    validate::Validator,
-};
+pub use self::{shared_value::SharedValue, validate::Validator};

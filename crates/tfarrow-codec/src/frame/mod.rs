@@ -19,6 +19,7 @@ mod crc;
 mod framer;
 mod records;
 mod resync;
+mod shared_features;
 
 pub(crate) use self::collector::FrameCollector;
 use self::crc::masked;
@@ -27,6 +28,7 @@ pub use self::{
     framer::{Framer, Span},
     records::Records,
     resync::{RecordSearch, Searched},
+    shared_features::SharedFeatures,
 };
 use crate::{Limits, Result};
 

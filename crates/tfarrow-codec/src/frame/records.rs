@@ -2,8 +2,8 @@
 
 use arrow_buffer::Buffer;
 
-use super::{FOOTER, Framer, HEADER, Span, crc::masked, framer::too_long, write};
-use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc, example::SharedFeatures};
+use super::{FOOTER, Framer, HEADER, SharedFeatures, Span, crc::masked, framer::too_long, write};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc};
 
 /// Complete records of a stream, which lie one after the other in one reference-counted chunk of memory. A unit of work
 /// that is cheap to clone, to split and to send to another thread.
@@ -146,24 +146,6 @@ impl Records {
     /// The features that each record has besides its own.
     pub fn shared_features(&self) -> &SharedFeatures {
         &self.shared
-    }
-
-    /// Returns the records with the shared features as features of their own, in frames with valid CRCs, which lie in memory
-    /// of their own. They keep their numbers, and have no [offsets](Self::offset).
-    ///
-    /// # Errors
-    /// A record that exceeds [`MOST_RECORD_BYTES`] with the features.
-    pub fn with_own_features(self) -> Result<Self> {
-        if self.shared.is_empty() {
-            return Ok(self);
-        }
-        let (mut frames, mut record) = (Vec::with_capacity(self.bytes()), Vec::new());
-        for data in self.iter() {
-            record.clear();
-            self.shared.add_to(data, &mut record);
-            write(&record, &mut frames);
-        }
-        Self::from_rows(frames, self.first)
     }
 
     /// Returns the memory that the records lie in, if nothing else holds it, so that it can be filled again.

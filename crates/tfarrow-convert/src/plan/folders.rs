@@ -52,8 +52,7 @@ fn partition(shard: &Shard, keys: &[String]) -> Result<PathBuf> {
         };
         let Some(part) = parts.find(is_of_key) else {
             return Err(Error::Usage(format!(
-                "{}: not in a folder {key}=..: partition_by names folders of the sources; COPY .. PARTITIONED BY in SQL makes \
-                 folders of the values of a column",
+                "{}: not in a folder {key}=..: partition_by names folders of the sources, and no columns",
                 shard.path.display()
             )));
         };

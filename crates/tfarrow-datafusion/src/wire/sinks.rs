@@ -19,7 +19,7 @@ use crate::{
     write::{
         output_folder::{OutputFolder, PART},
         sink::TfRecordSink,
-        staging::{StagingSink, Target},
+        staging::{StagingSink, StatementOutput},
     },
 };
 
@@ -137,6 +137,6 @@ impl StagingSinkWire {
             (url, OutputFolder { path, keys, keeps_columns, stem })
         };
         let folder = folder.map(ListingTableUrl::parse).transpose()?.map(named);
-        Ok(Arc::new(StagingSink::of_parts(exec, Target { file, folder, overwrite })))
+        Ok(Arc::new(StagingSink::of_parts(exec, StatementOutput { file, folder, overwrite })))
     }
 }

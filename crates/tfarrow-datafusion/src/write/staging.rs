@@ -63,7 +63,7 @@ pub(crate) async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Resu
         return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;
     }
     let overwrite = TfRecordOptions::of(state.config()).overwrite;
-    let mut target = Target { file: None, folder: None, overwrite };
+    let mut target = StatementOutput { file: None, folder: None, overwrite };
     let plan = plan.clone().transform_down(|node| match node {
         LogicalPlan::Copy(copy) => target.take(copy, state).map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
         node => Ok(Transformed::no(node)),
@@ -85,7 +85,7 @@ fn is_staged(sink: &dyn DataSink) -> bool {
 
 /// The output of a statement.
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub(crate) struct StatementOutput {
     /// The file that the statement names; `None` if it names a folder.
     pub(crate) file: Option<ListingTableUrl>,
     /// The URL of the folder that COPY writes to; `None` for INSERT, which adds files.
@@ -93,7 +93,7 @@ pub(crate) struct Target {
     pub(crate) overwrite: bool,
 }
 
-impl Target {
+impl StatementOutput {
     /// Removes options from a statement that DataFusion's formats do not have, and checks and converts its columns.
     fn take(&mut self, copy: CopyTo, state: &dyn Session) -> Result<CopyTo> {
         let format = file_type_to_format(&copy.file_type)?;
@@ -182,17 +182,17 @@ fn cast_views(copy: CopyTo) -> Result<CopyTo> {
 pub(crate) struct StagingSink {
     /// The operator of the other sink. Its input is not used.
     exec: DataSinkExec,
-    target: Target,
+    target: StatementOutput,
 }
 
 impl StagingSink {
     /// Makes the sink of another process, from its parts.
-    pub(crate) fn of_parts(exec: DataSinkExec, target: Target) -> Self {
+    pub(crate) fn of_parts(exec: DataSinkExec, target: StatementOutput) -> Self {
         Self { exec, target }
     }
 
     /// The operator of the other sink, and the output of the statement.
-    pub(crate) fn parts(&self) -> (&DataSinkExec, &Target) {
+    pub(crate) fn parts(&self) -> (&DataSinkExec, &StatementOutput) {
         (&self.exec, &self.target)
     }
 }
@@ -285,7 +285,7 @@ impl Staged {
 struct StagingStores {
     stores: Arc<dyn ObjectStoreRegistry>,
     staged: Staged,
-    target: Target,
+    target: StatementOutput,
 }
 
 impl ObjectStoreRegistry for StagingStores {

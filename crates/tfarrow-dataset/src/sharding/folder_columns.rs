@@ -11,15 +11,13 @@
 //! `-0` are text, so that folders can be written again with the same names.
 
 use std::{
-    collections::HashMap,
-    path::{Component, Path},
+    collections::{HashMap, HashSet},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tfarrow_codec::{SharedFeatures, SharedValue};
-
-use crate::Shard;
 
 /// The value of a folder that stands for null.
 pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -104,8 +102,8 @@ fn folders(path: &Path) -> Folders {
     found
 }
 
-/// The keys of a data set, in the order in which they occur first, and whether their values are integers; `None` for a key that
-/// has no value so far.
+/// The keys of a data set, in the order in which they occur first in the sorted paths, and whether their values are integers;
+/// `None` for a key that has no value so far.
 type Keys = Vec<(String, Option<bool>)>;
 
 /// Adds the keys of further folders.
@@ -119,35 +117,27 @@ fn add_keys(keys: &mut Keys, folders: &Folders) {
     }
 }
 
-/// Sets the folder columns of all shards: those of all keys of the data set. There are none if the folders have more than
-/// [`MAX_KEYS`] keys.
-pub(crate) fn set_folder_columns(shards: &mut [Shard]) {
-    let (mut by_parent, mut keys) = (HashMap::new(), Keys::new());
-    for shard in shards.iter() {
-        if !by_parent.contains_key(parent(shard)) {
-            let folders = folders(parent(shard));
-            add_keys(&mut keys, &folders);
-            by_parent.insert(parent(shard).to_owned(), folders);
+/// The columns of some paths of folders, each of which has a value of each key; none if there are no keys, or more than
+/// [`MAX_KEYS`].
+pub(crate) fn folder_columns(paths: HashSet<&Path>) -> HashMap<PathBuf, Arc<[FolderColumn]>> {
+    let (mut all, mut keys) = (Vec::new(), Keys::new());
+    let mut paths: Vec<_> = paths.into_iter().collect();
+    paths.sort_unstable();
+    for path in paths {
+        let folders = folders(path);
+        add_keys(&mut keys, &folders);
+        if keys.len() > MAX_KEYS {
+            return HashMap::new();
         }
+        all.push((path, folders));
     }
-    if keys.is_empty() || keys.len() > MAX_KEYS {
-        return;
+    if keys.is_empty() {
+        return HashMap::new();
     }
-    let columns = by_parent.into_iter().map(|(parent, folders)| (parent, columns_of(&keys, &folders)));
-    let columns: HashMap<_, _> = columns.collect();
-    for shard in shards {
-        if let Some(columns) = columns.get(parent(shard)) {
-            shard.set_folder_columns(Arc::clone(columns));
-        }
-    }
+    all.into_iter().map(|(path, folders)| (path.to_owned(), columns_of(&keys, &folders))).collect()
 }
 
-/// The folder that a shard is in, below the source.
-fn parent(shard: &Shard) -> &Path {
-    shard.name.parent().unwrap_or(Path::new(""))
-}
-
-/// The columns of these keys for the shards in these folders.
+/// The columns of these keys for files in these folders.
 fn columns_of(keys: &Keys, folders: &Folders) -> Arc<[FolderColumn]> {
     let column = |(key, is_integer): &(String, Option<bool>)| {
         let text = folders.iter().find(|(other, _)| other == key).and_then(|(_, value)| value.clone());
@@ -160,11 +150,6 @@ fn columns_of(keys: &Keys, folders: &Folders) -> Arc<[FolderColumn]> {
 pub(crate) fn columns_of_name(name: &Path, keys: &[&str]) -> Arc<[FolderColumn]> {
     let keys = keys.iter().map(|key| ((*key).to_owned(), None)).collect();
     columns_of(&keys, &folders(name.parent().unwrap_or(Path::new(""))))
-}
-
-/// Returns the shards without columns of folders.
-pub fn without_folder_columns(shards: &[Shard]) -> Vec<Shard> {
-    shards.iter().cloned().map(Shard::without_folder_columns).collect()
 }
 
 /// The features that the records of a shard have by its folders. Those of null are absent.
@@ -181,18 +166,16 @@ pub(crate) fn shared_features(columns: &[FolderColumn]) -> SharedFeatures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ShardFormat;
 
-    /// Checks the columns of shards with these names: the key, its type, and the value of each shard.
+    /// Checks the columns of files with these names: the key, its type, and the value of each file.
     #[track_caller]
     fn check(names: &[&str], expect: &[(&str, &str, &[&str])]) {
-        let shard = |name: &&str| Shard::file(name.into(), name.into(), 1, ShardFormat::TfRecord);
-        let mut shards: Vec<_> = names.iter().map(shard).collect();
-        set_folder_columns(&mut shards);
-        let count = shards.first().map_or(0, |shard| shard.folder_columns().len());
+        let parents: Vec<_> = names.iter().map(|name| Path::new(name).parent().unwrap()).collect();
+        let by_path = folder_columns(parents.iter().copied().collect());
+        let rows: Vec<_> = parents.iter().map(|parent| by_path.get(*parent).cloned().unwrap_or_default()).collect();
         let mut found = Vec::new();
-        for index in 0..count {
-            let columns: Vec<_> = shards.iter().map(|shard| &shard.folder_columns()[index]).collect();
+        for index in 0..rows.first().map_or(0, |row| row.len()) {
+            let columns: Vec<_> = rows.iter().map(|row| &row[index]).collect();
             let text = |column: &&FolderColumn| column.text.clone().unwrap_or("null".to_owned());
             let kind = if columns[0].is_integer { "integer" } else { "text" };
             found.push((columns[0].key.clone(), kind, columns.iter().map(text).collect::<Vec<_>>()));

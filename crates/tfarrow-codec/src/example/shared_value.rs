@@ -4,33 +4,15 @@
 //! are therefore an `Example` that is read before each record, whose own features replace shared ones of the same name. The
 //! context of a `SequenceExample` has the field number and the form of the features of an `Example`.
 
-use std::sync::Arc;
-
 use super::wire::{self, LEN};
+use crate::{
+    Result,
+    frame::{self, Records, SharedFeatures},
+};
 
 /// Numbers of the lists of a `Feature`.
 const BYTES_LIST: u32 = 1;
 const INT64_LIST: u32 = 3;
-
-/// Features that all records of a shard have besides their own.
-///
-/// ```
-/// use tfarrow_codec::{Records, SharedFeatures, SharedValue, Summary, VerifyCrc};
-/// # fn main() -> tfarrow_codec::Result<()> {
-/// // Two `tf.Example` messages without a feature.
-/// let records = Records::from_payloads([&b""[..], b""])?;
-/// let label = SharedFeatures::new([("label", SharedValue::Int64(7))]);
-/// let mut summary = Summary::new(0);
-/// summary.observe(&records.with_shared_features(&label), VerifyCrc::Never)?;
-/// let label = summary.features().next().unwrap();
-/// assert_eq!((label.name.as_str(), label.present), ("label", 2));
-/// # Ok(()) }
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SharedFeatures {
-    /// An `Example` of these features; `None` if there are none.
-    example: Option<Arc<[u8]>>,
-}
 
 /// The value of a shared feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,21 +38,11 @@ impl SharedFeatures {
         }
         let mut example = Vec::new();
         put_field(1, &entries, &mut example);
-        Self { example: Some(example.into()) }
-    }
-
-    /// Returns whether there are no features.
-    pub fn is_empty(&self) -> bool {
-        self.example.is_none()
-    }
-
-    /// An `Example` of these features; empty if there are none.
-    pub(crate) fn example(&self) -> &[u8] {
-        self.example.as_deref().unwrap_or_default()
+        Self::of_example(example)
     }
 
     /// Appends the record `data`, an `Example` or a `SequenceExample`, with these features before its own.
-    pub(crate) fn add_to(&self, data: &[u8], out: &mut Vec<u8>) {
+    fn add_to(&self, data: &[u8], out: &mut Vec<u8>) {
         match (split_features(self.example()), split_features(data)) {
             (Some((shared, _)), Some((own, rest))) => {
                 wire::put_tag(1, LEN, out);
@@ -85,6 +57,27 @@ impl SharedFeatures {
                 out.extend_from_slice(data);
             }
         }
+    }
+}
+
+impl Records {
+    /// Returns the records with the shared features as features of their own, in frames with valid CRCs, which lie in memory
+    /// of their own. They keep their numbers, and have no [offsets](Self::offset).
+    ///
+    /// # Errors
+    /// A record that exceeds [`MOST_RECORD_BYTES`] with the features.
+    pub fn with_own_features(self) -> Result<Self> {
+        let shared = self.shared_features();
+        if shared.is_empty() {
+            return Ok(self);
+        }
+        let (mut frames, mut record) = (Vec::with_capacity(self.bytes()), Vec::new());
+        for data in self.iter() {
+            record.clear();
+            shared.add_to(data, &mut record);
+            frame::write(&record, &mut frames);
+        }
+        Self::from_rows(frames, self.first())
     }
 }
 

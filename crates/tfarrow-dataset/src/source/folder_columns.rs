@@ -1,0 +1,25 @@
+//! The columns of folders `key=value` of the shards of a data set.
+
+use std::{path::Path, sync::Arc};
+
+use crate::{Shard, sharding::folder_columns::folder_columns};
+
+/// Sets the folder columns of all shards: those of all keys of the data set.
+pub(super) fn set_folder_columns(shards: &mut [Shard]) {
+    let columns = folder_columns(shards.iter().map(parent).collect());
+    for shard in shards {
+        if let Some(columns) = columns.get(parent(shard)) {
+            shard.set_folder_columns(Arc::clone(columns));
+        }
+    }
+}
+
+/// The folder that a shard is in, below the source.
+fn parent(shard: &Shard) -> &Path {
+    shard.name.parent().unwrap_or(Path::new(""))
+}
+
+/// Returns the shards without columns of folders.
+pub fn without_folder_columns(shards: &[Shard]) -> Vec<Shard> {
+    shards.iter().cloned().map(Shard::without_folder_columns).collect()
+}
