@@ -1,11 +1,6 @@
 //! Escapes for control characters, which must not reach a terminal or a page.
 
-/// Whether a character changes the display of a terminal or a page: control characters, separators of lines and
-/// paragraphs, and marks of the writing direction.
-pub(crate) fn is_control(c: char) -> bool {
-    let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || is_mark
-}
+pub(crate) use tfarrow_columnar::is_control;
 
 /// `text` with its control characters escaped as in Rust (`\n`, `\u{1b}`).
 pub(crate) fn escape(text: &str) -> String {

@@ -8,6 +8,7 @@ use datafusion::{
         tree_node::{TreeNode, TreeNodeRecursion},
     },
     datasource::{
+        file_format::{csv::CsvSink, json::JsonSink},
         physical_plan::{FileScanConfig, FileSinkConfig, FileSource},
         sink::{DataSink, DataSinkExec},
         source::DataSourceExec,
@@ -38,14 +39,14 @@ use datafusion_proto::{
 };
 use prost::Message;
 use tfarrow_datafusion::wire::{
-    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire, check_shared, has_message,
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink, TfRecordSinkWire, check_shared, has_message,
     plan_function,
 };
 use tfarrow_dataset::guard;
 
 use crate::{
     contexts::{Decoding, Encoding},
-    nodes::{Node, NodeKind, ScanNode, StagingSinkNode, TextScanNode, TfRecordSinkNode, VersionedNode},
+    nodes::{Node, NodeKind, ScanNode, StagingSinkNode, TextScanNode, TextSinkNode, TfRecordSinkNode, VersionedNode},
 };
 
 /// Number of operators that an engine may add above a plan, such as those that write its results.
@@ -167,6 +168,14 @@ impl PlanCodec {
             let order = exec.encode_sort_order(&context)?;
             return Ok(Some(NodeKind::StagingSink(Box::new(StagingSinkNode { sink: Some(sink), inner, order }))));
         }
+        if let Some(sink) = exec.sink().downcast_ref::<TextSink>() {
+            let (csv, json) = match sink {
+                TextSink::Csv(csv) => (Some(csv.try_into()?), None),
+                TextSink::Json(json) => (None, Some(json.try_into()?)),
+            };
+            let order = exec.encode_sort_order(&context)?;
+            return Ok(Some(NodeKind::TextSink(Box::new(TextSinkNode { csv, json, order }))));
+        }
         Ok(None)
     }
 
@@ -194,6 +203,14 @@ impl PlanCodec {
                 let TfRecordSinkNode { sink, config, order } = *node;
                 let config = FileSinkConfig::try_from(&needed(config, "sink")?)?;
                 sink_exec(input, needed(sink, "sink")?.sink(config)?, order.as_ref(), &context)
+            }
+            (Some(NodeKind::TextSink(node)), [input]) => {
+                let TextSinkNode { csv, json, order } = *node;
+                let sink = match csv {
+                    Some(csv) => TextSink::Csv(CsvSink::try_from(&csv)?),
+                    None => TextSink::Json(JsonSink::try_from(&needed(json, "sink")?)?),
+                };
+                sink_exec(input, Arc::new(sink), order.as_ref(), &context)
             }
             (Some(NodeKind::StagingSink(node)), [input]) => {
                 let inner = context.decode_child(needed(node.inner.as_deref(), "sink")?)?;

@@ -1,7 +1,7 @@
 //! Messages of the operators of this program: messages of `tfarrow-datafusion` beside those of `datafusion-proto`.
 
 use datafusion_proto::protobuf::{
-    FileScanExecConf, FileSinkConfig, PhysicalExprNode, PhysicalPlanNode, PhysicalSortExprNodeCollection,
+    CsvSink, FileScanExecConf, FileSinkConfig, JsonSink, PhysicalExprNode, PhysicalPlanNode, PhysicalSortExprNodeCollection,
 };
 use tfarrow_datafusion::wire::{CompactBatchesWire, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire};
 
@@ -19,7 +19,7 @@ pub(crate) struct VersionedNode {
 /// An operator. Its inputs are sent beside it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Node {
-    #[prost(oneof = "NodeKind", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "NodeKind", tags = "1, 2, 3, 4, 5, 6")]
     pub(crate) kind: Option<NodeKind>,
 }
 
@@ -36,6 +36,8 @@ pub(crate) enum NodeKind {
     StagingSink(Box<StagingSinkNode>),
     #[prost(message, tag = "5")]
     TextScan(Box<TextScanNode>),
+    #[prost(message, tag = "6")]
+    TextSink(Box<TextSinkNode>),
 }
 
 /// A scan of TFRecord files.
@@ -68,6 +70,18 @@ pub(crate) struct TfRecordSinkNode {
     pub(crate) sink: Option<TfRecordSinkWire>,
     #[prost(message, optional, tag = "2")]
     pub(crate) config: Option<FileSinkConfig>,
+    /// The order of the rows that the sink requires.
+    #[prost(message, optional, tag = "3")]
+    pub(crate) order: Option<PhysicalSortExprNodeCollection>,
+}
+
+/// A sink of CSV or JSON files: one of the two.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TextSinkNode {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) csv: Option<CsvSink>,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) json: Option<JsonSink>,
     /// The order of the rows that the sink requires.
     #[prost(message, optional, tag = "3")]
     pub(crate) order: Option<PhysicalSortExprNodeCollection>,

@@ -18,6 +18,9 @@ pub(crate) const MAX_COLUMNS: usize = 100_000;
 /// accept about 60.
 const MAX_DEPTH: usize = 50;
 
+/// Maximum number of values of a row, with those in lists and objects. The parser of rows holds some 30 bytes of each.
+const MAX_ROW_VALUES: usize = 32 << 20;
+
 /// Maximum number of characters of the names in the message of an error.
 const NAME_CHARS: usize = 300;
 
@@ -50,11 +53,21 @@ pub(crate) struct TypeSize {
     fields: usize,
     /// The number of lists and objects around the value that is being added.
     depth: usize,
+    /// The number of values of the row so far.
+    values: usize,
     /// The value that ended the parser.
     misfit: Option<Misfit>,
 }
 
 impl TypeSize {
+    fn add_value(&mut self) -> Result<(), Misfit> {
+        self.values += 1;
+        match self.values > MAX_ROW_VALUES {
+            true => Err(Misfit::new(format!("a row has more than {MAX_ROW_VALUES} values"))),
+            false => Ok(()),
+        }
+    }
+
     /// Begins the content of a list or of an object.
     fn begin(&mut self) -> Result<(), Misfit> {
         if self.depth == MAX_DEPTH {
@@ -139,6 +152,7 @@ impl JsonType {
 
     fn add_scalar(&mut self, of: ScalarType) -> Result<(), Misfit> {
         match self {
+            _ if of == ScalarType::None => Ok(()),
             Self::Scalar(known) => {
                 *known = known.merge(of);
                 Ok(())
@@ -205,7 +219,7 @@ impl JsonType {
 impl ObjectType {
     /// Adds the object in a line. No more than the line is held in memory. The fields of a file count in `size`.
     pub(crate) fn add(&mut self, line: &[u8], size: &mut TypeSize) -> Result<(), LineFault> {
-        size.depth = 0;
+        (size.depth, size.values) = (0, 0);
         let mut parser = serde_json::Deserializer::from_slice(line);
         let parsed = parser.deserialize_map(AddObject { object: self, size }).and_then(|()| parser.end());
         parsed.map_err(|error| size.misfit.take().map_or(LineFault::Json(error), LineFault::Value))
@@ -297,7 +311,7 @@ impl<'de> DeserializeSeed<'de> for AddValue<'_> {
 
 impl AddValue<'_> {
     fn scalar<E: Error>(self, of: ScalarType) -> Result<(), E> {
-        let added = self.of.add_scalar(of);
+        let added = self.size.add_value().and_then(|()| self.of.add_scalar(of));
         self.size.checked(added)
     }
 }
@@ -310,7 +324,7 @@ impl<'de> Visitor<'de> for AddValue<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
+        self.scalar(ScalarType::None)
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {

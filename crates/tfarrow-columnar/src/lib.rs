@@ -20,20 +20,23 @@
 //! | `line_range`, `json_array`, `json_numbers` | some lines of a text; JSON as lines that its parsers accept |
 //! | `folder_columns` | the columns of folders `key=value`, after those of a file |
 //! | `scalar_type`, `json_type` | the types of values of text |
+//! | `value`, `json_cell`, `csv_text` | values of Arrow arrays as JSON and CSV, for all outputs of text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
 //! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
 //!
 //! The libraries that read these files panic on some corrupt files, so that every call to them is [`guarded`](guarded()).
 //!
-//! The crate reads files. It writes none, and does not print.
+//! The crate reads files, and makes the texts of values. It writes no files, and does not print.
 
 mod arrow_file;
 pub mod checksums;
 mod csv_header;
+mod csv_text;
 mod folder_columns;
 mod guarded;
 mod infer;
 mod json_array;
+mod json_cell;
 mod json_numbers;
 mod json_type;
 mod line_range;
@@ -51,10 +54,13 @@ mod text_reader;
 mod text_rows;
 mod text_types;
 mod unreadable;
+mod value;
 
 pub use arrow_file::{arrow_batch, arrow_reader};
+pub use csv_text::{csv_text, with_csv_texts};
 pub use guarded::guarded;
 pub use infer::{infer_observed, infer_with};
+pub use json_cell::{CellStyle, FullCell, JsonCell, JsonRows, is_control, json_text, not_finite, write_json};
 pub use parquet_file::ParquetFile;
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
 pub use records::stated_records;
@@ -62,3 +68,4 @@ pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within}
 pub use text::{CsvForm, Text, TextForm};
 pub use text_columns::{TextColumns, TextSchema, unify, unify_text};
 pub use text_file::TextFile;
+pub use value::{Value, entries};

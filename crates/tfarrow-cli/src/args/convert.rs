@@ -24,7 +24,7 @@ DEST is a folder, which gets one output per source file, or one file (or -), whi
 order; either may be in a store (s3://bucket/parquet/, gs://, az://). A file has a known extension. A name with any other \
 extension is refused unless it ends with a slash or is a folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
 Each output gets its name only when it is complete. \
-SRC may also be CSV (.csv, .tsv) or JSON with one object a line (.json, .jsonl, .ndjson), also with .gz.
+SRC may also be CSV (.csv, .tsv) or JSON, one object a line or one array of objects (.json, .jsonl, .ndjson), also with .gz.
 
 Examples:
   tfarrow convert shards/ parquet/

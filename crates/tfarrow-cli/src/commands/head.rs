@@ -15,7 +15,7 @@ use tfarrow_codec::{
     infer::WireMessage,
     schema::{FEATURE, role_of},
 };
-use tfarrow_columnar::{first_rows, stated_records};
+use tfarrow_columnar::{first_rows, stated_records, write_json};
 use tfarrow_dataset::{
     ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads, resolve,
 };
@@ -152,7 +152,7 @@ impl Printer {
 
     fn line(&mut self, value: &impl Serialize) -> Result<()> {
         let mut line = Vec::new();
-        output::write_to(&mut line, value)?;
+        write_json(&mut line, value)?;
         line.push(b'\n');
         self.out.write_all(&line)?;
         Ok(())

@@ -3,12 +3,11 @@
 use std::io;
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
+use tfarrow_columnar::{FullCell, JsonCell, Value, entries, json_text, not_finite};
 
 use super::{
     humanize::{blob, count, shortened},
-    json,
-    value::{self, Value},
 };
 use crate::text::{escape, escape_except};
 
@@ -87,7 +86,7 @@ fn write_value(
         }
         Value::Map(map) => {
             out.push('{');
-            if let Some((keys, values)) = value::entries(&map)? {
+            if let Some((keys, values)) = entries(&map)? {
                 for (row, key) in keys.iter().enumerate() {
                     out.push_str(if row > 0 { ", " } else { "" });
                     write_text(out, key, full, true);
@@ -101,15 +100,15 @@ fn write_value(
         Value::Bool(_) | Value::Int(_) | Value::UInt(_) => out.push_str(&plain(array, row)?),
         Value::Float(value) if value.is_finite() => out.push_str(&plain(array, row)?),
         Value::Double(value) if value.is_finite() => out.push_str(&plain(array, row)?),
-        Value::Float(value) => out.push_str(json::not_finite(value.into())),
-        Value::Double(value) => out.push_str(json::not_finite(value)),
+        Value::Float(value) => out.push_str(not_finite(value.into())),
+        Value::Double(value) => out.push_str(not_finite(value)),
     }
     Ok(())
 }
 
 /// A number or a boolean as in JSON.
 fn plain(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
-    Ok(json::to_text(&json::Cell::new(array, row, json::Style::FULL))?)
+    Ok(json_text(&JsonCell::new(array, row, FullCell))?)
 }
 
 fn write_text(out: &mut String, text: &str, full: bool, nested: bool) {
@@ -137,4 +136,9 @@ fn write_bytes(out: &mut String, bytes: &[u8], full: bool, nested: bool) {
         }
         Err(_) => out.push_str(&blob(bytes, bytes.len())),
     }
+}
+
+/// Whether values of this type are numbers, which tables align to the right.
+pub(super) fn is_number(data_type: &DataType) -> bool {
+    data_type.is_numeric() || matches!(data_type, DataType::Dictionary(_, value) if value.is_numeric())
 }

@@ -4,14 +4,10 @@
 use std::io::{self, Write};
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::SchemaRef;
+use tfarrow_columnar::csv_text;
 
-use super::{
-    json::{self, Cell, Style},
-    rows::Rows,
-    sink::Out,
-    value::Value,
-};
+use super::{rows::Rows, sink::Out};
 use crate::text::escape_except;
 
 /// Writes batches as CSV.
@@ -45,23 +41,10 @@ impl Csv {
     }
 
     fn cell(&mut self, column: &dyn Array, row: usize) -> io::Result<()> {
-        let value = match Value::of(column, row).map_err(|e: ArrowError| io::Error::other(e))? {
-            Value::Bytes(bytes) => std::str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text),
-            value => value,
-        };
-        match value {
-            Value::Null => {}
-            Value::Text(value) => text(&mut self.line, value, self.style),
-            Value::Float(value) if !value.is_finite() => self.line.extend(json::not_finite(value.into()).bytes()),
-            Value::Double(value) if !value.is_finite() => self.line.extend(json::not_finite(value).bytes()),
-            Value::Digits(value) | Value::Other(value) => text(&mut self.line, &value, self.style),
-            Value::Bytes(_) | Value::List(_) | Value::Struct(..) | Value::Map(_) => {
-                let value = json::to_text(&Cell::new(column, row, Style::FULL))?;
-                text(&mut self.line, &value, self.style);
-            }
-            Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) => {
-                json::write_to(&mut self.line, &Cell::new(column, row, Style::FULL))?;
-            }
+        let value = csv_text(column, row)?;
+        if let Some(value) = &value {
+            // Numbers are not quoted, and have no characters that would be.
+            text(&mut self.line, value, self.style);
         }
         Ok(())
     }

@@ -6,7 +6,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use maud::{Markup, html};
 
-use super::{cell::cells, rows::Rows, sink::Out, value::is_number};
+use super::{
+    cell::{cells, is_number},
+    rows::Rows,
+    sink::Out,
+};
 use crate::text::escape_except;
 
 /// Writes batches as one table element.

@@ -5,7 +5,11 @@ use std::io::{self, Write};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::{cell::cells, rows::Rows, sink::Out, value::is_number};
+use super::{
+    cell::{cells, is_number},
+    rows::Rows,
+    sink::Out,
+};
 use crate::text::escape_except;
 
 /// Writes batches as one Markdown table.

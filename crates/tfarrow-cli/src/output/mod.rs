@@ -20,7 +20,6 @@ mod stdout;
 mod table;
 mod table_layout;
 mod tfrecord;
-mod value;
 mod wire;
 
 use std::io;
@@ -29,7 +28,7 @@ use arrow_schema::SchemaRef;
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use humanize::{blob, count, frequent, image_sizes, number, percent, plural, range, short, size};
-pub(crate) use json::{Cell, Style, pretty, write_to};
+pub(crate) use json::{Cell, Style, pretty};
 pub(crate) use pager::{is_paging, without_pager};
 pub(crate) use replaced_file::refuse_other_file;
 pub(crate) use rows::Rows;

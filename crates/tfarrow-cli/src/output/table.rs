@@ -14,12 +14,11 @@ use tfarrow_convert::schema_json::type_name;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{
-    cell::{NULL, quoted_cells},
+    cell::{NULL, is_number, quoted_cells},
     humanize::{count, plural},
     rows::Rows,
     screen::{FAINT, Screen},
     table_layout::{Need, TableLayout},
-    value::is_number,
 };
 use crate::text::escape;
 

@@ -75,14 +75,14 @@ fn is_usual(value: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::write_to;
+    use tfarrow_columnar::write_json;
 
     #[test]
     fn fields_are_keyed_by_their_numbers() {
         let record = b"\x0a\x04chr1\x12\x02\x08\x11\x28\x01\x28\x02\x3d\0\0\0\x3f\x4a\x01\xff\x51\x05\0\0\0\0\0\0\0";
         let message = WireMessage::parse(record).unwrap();
         let mut json = Vec::new();
-        write_to(&mut json, &WireJson { message: &message, style: Style::FULL }).unwrap();
+        write_json(&mut json, &WireJson { message: &message, style: Style::FULL }).unwrap();
         let expected = r#"{"1": "chr1", "2": {"1": 17}, "5": [1, 2], "7": 0.5, "9": {"b64": "/w=="}, "10": 5}"#;
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         assert_eq!(json, serde_json::from_str::<serde_json::Value>(expected).unwrap());

@@ -23,6 +23,7 @@ use datafusion::{
             json::{JsonFormat, JsonFormatFactory},
         },
         physical_plan::{FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource},
+        sink::DataSinkExec,
         source::DataSourceExec,
         table_schema::TableSchema,
     },
@@ -38,7 +39,9 @@ use crate::{
     blocking::blocking,
     error::external,
     schema::merged_schema::merged,
-    text::{inferred_files::InferredFiles, object::TextObject, options::TextOptions, source::TextSource},
+    text::{
+        inferred_files::InferredFiles, object::TextObject, options::TextOptions, sink::TextSink, source::TextSource,
+    },
 };
 
 /// Creates a [`TextFormat`] from the options of a statement, which DataFusion's own factory parses.
@@ -69,7 +72,7 @@ impl FileFormatFactory for TextFormatFactory {
     }
 }
 
-/// The format of CSV or JSON files. Files are read by tfarrow, and written by DataFusion.
+/// The format of CSV or JSON files.
 #[derive(Debug)]
 pub(crate) struct TextFormat {
     options: TextOptions,
@@ -200,7 +203,12 @@ impl FileFormat for TextFormat {
         config: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.inner.create_writer_physical_plan(input, state, config, order).await
+        let written = self.inner.create_writer_physical_plan(input, state, config, order).await?;
+        let Some(exec) = written.downcast_ref::<DataSinkExec>() else {
+            return internal_err!("the writer of {} is no sink", self.get_ext());
+        };
+        let sink = TextSink::of(exec.sink())?;
+        Ok(Arc::new(DataSinkExec::new(Arc::clone(exec.input()), Arc::new(sink), exec.sort_order().clone())))
     }
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {

@@ -3,6 +3,7 @@
 //! ```text
 //! FROM 'x.csv', CREATE EXTERNAL TABLE ─▶ format: columns ─▶ source: plan node ─▶ opener: partition ─▶ object: bytes
 //!                                        └▶ options: the form of the files
+//! COPY, INSERT ─▶ format ─▶ sink
 //! ```
 
 pub(crate) mod format;
@@ -10,4 +11,5 @@ mod inferred_files;
 mod object;
 mod opener;
 pub(crate) mod options;
+pub(crate) mod sink;
 pub(crate) mod source;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use datafusion::{
     common::exec_err,
     datasource::{
-        file_format::{csv::CsvSink, json::JsonSink, parquet::ParquetSink},
+        file_format::parquet::ParquetSink,
         listing::PartitionedFile,
         physical_plan::{FileScanConfig, FileSink, FileSinkConfig},
         sink::{DataSink, DataSinkExec},
@@ -20,6 +20,7 @@ use tfarrow_dataset::{Shard, ShardAddress};
 
 use crate::{
     error::external,
+    text::sink::TextSink,
     write::{sink::TfRecordSink, staging::StagingSink},
 };
 
@@ -97,8 +98,7 @@ pub fn has_message(sink: &dyn DataSink) -> bool {
 fn sink_config(sink: &dyn DataSink) -> Option<&FileSinkConfig> {
     let tfrecord = sink.downcast_ref::<TfRecordSink>().map(|sink| sink.parts().0);
     let parquet = || sink.downcast_ref::<ParquetSink>().map(FileSink::config);
-    let csv = || sink.downcast_ref::<CsvSink>().map(FileSink::config);
-    tfrecord.or_else(parquet).or_else(csv).or_else(|| sink.downcast_ref::<JsonSink>().map(FileSink::config))
+    tfrecord.or_else(parquet).or_else(|| sink.downcast_ref::<TextSink>().map(FileSink::config))
 }
 
 /// The path of an object, or of a folder, of DataFusion's store of local files; `None` for other stores.

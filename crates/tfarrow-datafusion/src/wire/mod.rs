@@ -9,6 +9,7 @@
 //! CompactBatchesExec                 ◀─▶ CompactBatchesWire
 //! DataSinkExec of a TFRecord sink    ◀─▶ TfRecordSinkWire
 //! DataSinkExec of a staging sink     ◀─▶ StagingSinkWire
+//! DataSinkExec of a TextSink         ◀─▶ messages of datafusion-proto
 //! ```
 //!
 //! Expressions and the rest of a plan are messages of `datafusion-proto`, on which this crate does not depend: the codec that
@@ -34,6 +35,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::optimizer::{long_rows::CompactBatches, pass_through::PassThroughExec};
 pub use crate::{
     functions::plan_function,
+    text::sink::TextSink,
     wire::{
         columns::ColumnsWire,
         local_files::{check_shared, has_message, local_files},

@@ -318,3 +318,28 @@ async fn a_lossy_value_is_reported_once_in_the_syntax_of_sql() {
     assert!(messages.iter().any(|text| text.contains("OPTIONS (lossy true)")), "{messages:?}");
     assert!(messages.iter().all(|text| !text.contains("--lossy")), "{messages:?}");
 }
+
+/// NaN, bytes and nulls among the values of dictionaries are what `--format json` and `csv` print.
+#[tokio::test]
+async fn text_files_have_the_values_that_are_printed() {
+    let (folder, context) = (Folder::new(), session());
+    let query = "SELECT CAST('NaN' AS DOUBLE) AS n, CAST('-inf' AS FLOAT) AS i, X'ff00' AS b, X'6869' AS t, \
+                 arrow_cast(CAST(NULL AS VARCHAR), 'Dictionary(Int32, Utf8)') AS d, \
+                 arrow_cast('x', 'Dictionary(Int32, Utf8)') AS e, [1.5, CAST('NaN' AS DOUBLE)] AS l";
+    for (format, expected) in [
+        (
+            "json",
+            "{\"n\":\"NaN\",\"i\":\"-Infinity\",\"b\":{\"b64\":\"/wA=\"},\"t\":\"hi\",\"d\":null,\"e\":\"x\",\"l\":[1.5,\"NaN\"]}\n",
+        ),
+        ("csv", "n,i,b,t,d,e,l\nNaN,-Infinity,\"{\"\"b64\"\":\"\"/wA=\"\"}\",hi,,x,\"[1.5,\"\"NaN\"\"]\"\n"),
+    ] {
+        let to = folder.name(&format!("a.{format}"));
+        rows(&context, &format!("COPY ({query}) TO '{to}'")).await.unwrap();
+        assert_eq!(std::fs::read_to_string(&to).unwrap(), expected);
+    }
+    // The options of CSV are DataFusion's.
+    let to = folder.name("b.csv");
+    let options = "OPTIONS (has_header false, delimiter ';', null_value 'NA')";
+    rows(&context, &format!("COPY (SELECT 1 AS a, NULL AS b, X'6869' AS c) TO '{to}' {options}")).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), "1;NA;hi\n");
+}

@@ -67,7 +67,7 @@ pub enum ShardFormat {
     Arrow,
     /// CSV or TSV with a header.
     Csv,
-    /// JSON, with one object a line.
+    /// JSON, with one object a line or one array of objects.
     Json,
 }
 

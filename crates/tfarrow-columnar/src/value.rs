@@ -1,4 +1,4 @@
-//! A cell of an Arrow array as a value that every output format can write. The only match over Arrow's types.
+//! A cell of an Arrow array as a value that every text format can write. The only match over Arrow's types.
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, StructArray,
@@ -13,7 +13,7 @@ use arrow_cast::display::array_value_to_string;
 use arrow_schema::{ArrowError, DataType};
 
 /// A value, borrowed from its array where possible.
-pub(super) enum Value<'a> {
+pub enum Value<'a> {
     /// No value.
     Null,
     /// A boolean.
@@ -47,7 +47,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     /// Arrow cannot format a value, such as a date out of range.
-    pub(super) fn of(array: &'a dyn Array, row: usize) -> Result<Self, ArrowError> {
+    pub fn of(array: &'a dyn Array, row: usize) -> Result<Self, ArrowError> {
         if array.is_null(row) {
             return Ok(Self::Null);
         }
@@ -120,7 +120,7 @@ impl<'a> Value<'a> {
 ///
 /// # Errors
 /// Arrow cannot format a key.
-pub(super) fn entries(map: &StructArray) -> Result<Option<(Vec<String>, &ArrayRef)>, ArrowError> {
+pub fn entries(map: &StructArray) -> Result<Option<(Vec<String>, &ArrayRef)>, ArrowError> {
     let [keys, values] = map.columns() else { return Ok(None) };
     let texts = (0..keys.len()).map(|row| array_value_to_string(keys, row)).collect::<Result<_, _>>()?;
     Ok(Some((texts, values)))
@@ -128,9 +128,4 @@ pub(super) fn entries(map: &StructArray) -> Result<Option<(Vec<String>, &ArrayRe
 
 fn primitive<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
     array.as_primitive::<T>().value(row)
-}
-
-/// Whether values of this type are numbers, which tables align to the right.
-pub(super) fn is_number(data_type: &DataType) -> bool {
-    data_type.is_numeric() || matches!(data_type, DataType::Dictionary(_, value) if value.is_numeric())
 }
