@@ -3,6 +3,7 @@
 
 mod support;
 
+mod columnar;
 mod conversions;
 mod convert;
 mod convert_parts;

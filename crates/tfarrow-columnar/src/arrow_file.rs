@@ -1,5 +1,5 @@
-//! Arrow IPC files: a reader that verifies checksums, and checks lengths before the `arrow-ipc` crate allocates by
-//! them.
+//! Arrow IPC files, and streams in files: a reader that verifies checksums, and checks lengths before the `arrow-ipc` crate
+//! allocates by them.
 
 use std::{
     fs::File,
@@ -11,17 +11,20 @@ use std::{
 use arrow_array::RecordBatch;
 use arrow_ipc::{
     Block, Footer,
-    reader::{FileReader, read_footer_length},
+    reader::{FileReader, StreamReader, read_footer_length},
     root_as_footer, root_as_message,
 };
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use tfarrow_dataset::{Error, Result, Shard};
 
 use crate::{
+    arrow_buffers::check_buffers,
+    arrow_stream::{check_stream, is_stream},
+    arrow_types::check_types,
     checksums::BatchVerifier,
     folder_columns::FolderColumns,
     guarded::{guarded, until_error},
-    unreadable::{in_part, unreadable_arrow},
+    unreadable::{in_part, unreadable, unreadable_arrow},
 };
 
 /// The number of batches of an Arrow file, and the batches, with these columns, whose indices are in ascending order, or with
@@ -59,37 +62,84 @@ pub(crate) fn arrow_batches(
     Ok((batches, rows))
 }
 
+/// Reads the batches of an Arrow file, or of a stream in a file, one after the other.
+pub enum ArrowReader {
+    /// A file with a footer.
+    File(FileReader<BufReader<File>>),
+    /// A stream, and its number of batches.
+    Stream(StreamReader<BufReader<File>>, usize),
+}
+
+impl ArrowReader {
+    /// The columns.
+    pub fn schema(&self) -> SchemaRef {
+        match self {
+            Self::File(reader) => reader.schema(),
+            Self::Stream(reader, _) => reader.schema(),
+        }
+    }
+
+    /// The number of batches.
+    pub fn num_batches(&self) -> usize {
+        match self {
+            Self::File(reader) => reader.num_batches(),
+            Self::Stream(_, batches) => *batches,
+        }
+    }
+}
+
+impl Iterator for ArrowReader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::File(reader) => reader.next(),
+            Self::Stream(reader, _) => reader.next(),
+        }
+    }
+}
+
 /// A reader of an Arrow file, with these columns or with all, and the verifier of its batches if it has checksums.
 ///
 /// # Errors
-/// A file that cannot be read, or whose footer is corrupt.
+/// A file that cannot be read, or whose footer or a message of whose stream is corrupt.
 pub fn arrow_reader(
     path: &Path,
     local: &Path,
     columns: Option<Vec<usize>>,
-) -> Result<(FileReader<BufReader<File>>, Option<BatchVerifier>)> {
+) -> Result<(ArrowReader, Option<BatchVerifier>)> {
     let open = || File::open(local).map_err(|e| Error::io(path, e));
     let mut file = BufReader::new(open()?);
     let arrow = |e| unreadable_arrow(path, e);
     guarded(path, || {
+        if is_stream(&mut file).map_err(arrow)? {
+            let batches = check_stream(&mut file).map_err(arrow)?;
+            let reader = StreamReader::try_new(file, columns).map_err(arrow)?;
+            return Ok((ArrowReader::Stream(reader, batches), None));
+        }
         let (footer, start) = read_footer(&mut file).map_err(arrow)?;
         // The message of the flatbuffers library names tables of the Arrow format, which does not help the user.
         let corrupt = |_| arrow(ArrowError::ParseError("the footer is corrupt".to_owned()));
         let footer = root_as_footer(&footer).map_err(corrupt)?;
+        footer.schema().map_or(Ok(()), check_types).map_err(|error| unreadable(path, error))?;
         check_blocks(&mut file, &footer).map_err(arrow)?;
         let verifier = BatchVerifier::new(path, open()?, &footer, start)?;
-        Ok((FileReader::try_new(file, columns).map_err(arrow)?, verifier))
+        Ok((ArrowReader::File(FileReader::try_new(file, columns).map_err(arrow)?), verifier))
     })
 }
 
-/// Reads batch `number` of a file.
+/// Reads batch `number` of a file. Batches of a stream can be read in their order only, which `number` has to follow.
 ///
 /// # Errors
 /// A corrupt batch, and a number that the file does not have.
-pub fn arrow_batch(path: &Path, reader: &mut FileReader<BufReader<File>>, number: usize) -> Result<RecordBatch> {
+pub fn arrow_batch(path: &Path, reader: &mut ArrowReader, number: usize) -> Result<RecordBatch> {
     let none = || ArrowError::IpcError(format!("the file has no batch {number}"));
     guarded(path, || {
-        let batch = reader.set_index(number).and_then(|()| reader.next().unwrap_or_else(|| Err(none())));
+        let position = match reader {
+            ArrowReader::File(reader) => reader.set_index(number),
+            ArrowReader::Stream(..) => Ok(()),
+        };
+        let batch = position.and_then(|()| reader.next().unwrap_or_else(|| Err(none())));
         batch.map_err(|e| unreadable_arrow(path, e))
     })
 }
@@ -118,34 +168,20 @@ fn check_blocks(file: &mut (impl Read + Seek), footer: &Footer<'_>) -> Result<()
         if within.is_none_or(|end| end > len) {
             return Err(ArrowError::ParseError("the footer has a block beyond the end of the file".to_owned()));
         }
-        check_buffers(file, block)?;
+        check_block(file, block)?;
     }
     file.rewind()?;
     Ok(())
 }
 
-/// Maximum decompressed bytes of a buffer: 2^31 values of 16 bytes, the largest type.
-const MAX_BUFFER_BYTES: i64 = 16 << 31;
-
-/// Checks that the compressed buffers of a block claim at most [`MAX_BUFFER_BYTES`] each. The reader reports all other
-/// errors.
-fn check_buffers(file: &mut (impl Read + Seek), block: &Block) -> Result<(), ArrowError> {
+/// Checks the compressed buffers of a block. The reader reports all other errors.
+fn check_block(file: &mut (impl Read + Seek), block: &Block) -> Result<(), ArrowError> {
     file.seek(SeekFrom::Start(block.offset() as u64))?;
     let mut metadata = Vec::new();
     file.by_ref().take(block.metaDataLength() as u64).read_to_end(&mut metadata)?;
     // The message is after its length, and in files since Arrow 0.15 after a marker before the length.
     let start = if metadata.starts_with(&[0xff; 4]) { 8 } else { 4 };
     let Ok(message) = root_as_message(metadata.get(start..).unwrap_or_default()) else { return Ok(()) };
-    let batch = message.header_as_record_batch();
-    let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
-    let Some(batch) = batch.filter(|batch| batch.compression().is_some()) else { return Ok(()) };
     let body = block.offset().saturating_add(block.metaDataLength().into());
-    for buffer in batch.buffers().into_iter().flatten().filter(|buffer| buffer.length() > 8) {
-        let mut decompressed = [0; 8];
-        file.seek(SeekFrom::Start(body.saturating_add(buffer.offset()).max(0) as u64))?;
-        if file.read_exact(&mut decompressed).is_ok() && i64::from_le_bytes(decompressed) > MAX_BUFFER_BYTES {
-            return Err(ArrowError::ParseError("the length of a compressed buffer is corrupt".to_owned()));
-        }
-    }
-    Ok(())
+    check_buffers(file, &message, u64::try_from(body).unwrap_or(u64::MAX))
 }

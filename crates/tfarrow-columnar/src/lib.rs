@@ -15,7 +15,9 @@
 //! | `records` | rows as records, which the threads of a scan read part by part |
 //! | `rows` | the rows, the number of rows and the schema of a file of either format |
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
-//! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
+//! | `arrow_types` | types of Arrow that the libraries do not have |
+//! | `extension_types` | the extension types of Arrow for annotations of Parquet |
+//! | `arrow_file`, `arrow_stream`, `arrow_buffers` | Arrow files, and streams in files: a reader that checks lengths before memory is allocated by them |
 //! | `text`, `text_file`, `text_types`, `text_columns`, `text_rows`, `text_reader`, `csv_header` | CSV and JSON: the columns by all rows, the rows, and the text |
 //! | `line_range`, `json_array`, `json_numbers` | some lines of a text; JSON as lines that its parsers accept |
 //! | `folder_columns` | the columns of folders `key=value`, after those of a file |
@@ -28,10 +30,14 @@
 //!
 //! The crate reads files, and makes the texts of values. It writes no files, and does not print.
 
+mod arrow_buffers;
 mod arrow_file;
+mod arrow_stream;
+mod arrow_types;
 pub mod checksums;
 mod csv_header;
 mod csv_text;
+mod extension_types;
 mod folder_columns;
 mod guarded;
 mod infer;
@@ -56,12 +62,12 @@ mod text_types;
 mod unreadable;
 mod value;
 
-pub use arrow_file::{arrow_batch, arrow_reader};
+pub use arrow_file::{ArrowReader, arrow_batch, arrow_reader};
 pub use csv_text::{csv_text, with_csv_texts};
 pub use guarded::guarded;
 pub use infer::{infer_observed, infer_with};
 pub use json_cell::{CellStyle, FullCell, JsonCell, JsonRows, is_control, json_text, not_finite, write_json};
-pub use parquet_file::ParquetFile;
+pub use parquet_file::{ParquetFile, check_rows};
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
 pub use records::stated_records;
 pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within};

@@ -6,11 +6,11 @@
 use std::{fs::File, ops::Range, path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::{
     arrow::{
         ProjectionMask,
-        arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+        arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
     },
     errors::ParquetError,
 };
@@ -22,7 +22,7 @@ use crate::{
     guarded::{guarded, until_error},
     parquet_file::ParquetFile,
     parquet_lists::{self, ListReader},
-    unreadable::{in_part, unreadable_arrow, unreadable_parquet},
+    unreadable::{in_part, unreadable, unreadable_arrow, unreadable_parquet},
 };
 
 /// Maximum rows of a batch.
@@ -79,6 +79,9 @@ fn in_row_group(path: &Path, error: Error, group: usize, row: u64) -> Error {
 /// Reads the rows of one row group.
 struct RowGroupReader {
     path: Arc<Path>,
+    file: Arc<File>,
+    metadata: ArrowReaderMetadata,
+    group: usize,
     schema: SchemaRef,
     /// Reads the columns without a reader in `lists`. If there are none, it yields the number of rows of each batch.
     others: ParquetRecordBatchReader,
@@ -88,7 +91,7 @@ struct RowGroupReader {
 
 impl RowGroupReader {
     fn open(file: &Arc<File>, parquet: &ParquetFile, group: usize, path: &Path) -> Result<Self> {
-        let ParquetFile { metadata, verifier, columns } = parquet;
+        let ParquetFile { metadata, verifier, columns, .. } = parquet;
         verifier.iter().try_for_each(|verifier| verifier.verify(path, file, parquet.groups(), group))?;
         let lists = parquet_lists::readers(file, metadata, group).map_err(|e| unreadable_parquet(path, e))?;
         let is_wanted = |column: &usize| columns.as_ref().is_none_or(|columns| columns.binary_search(column).is_ok());
@@ -102,21 +105,34 @@ impl RowGroupReader {
         let row_bytes = row_group.total_byte_size() / row_group.num_rows().max(1);
         let max_rows = (BATCH_CELLS / row_group.num_columns().max(1)).clamp(1, BATCH_ROWS);
         let rows = usize::try_from(READ_BYTES / row_bytes.max(1)).unwrap_or(max_rows).clamp(1, max_rows);
-        let others = file
-            .try_clone()
-            .map_err(|e| Error::io(path, e))
-            .map(|file| ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone()))?
-            .with_projection(others)
-            .with_row_groups(vec![group])
-            .with_batch_size(rows)
-            .build()
-            .map_err(|e| unreadable_parquet(path, e))?;
-        Ok(Self { path: path.into(), schema, others, lists })
+        let others = reader(file, metadata, group, others, path)?.with_batch_size(rows);
+        let others = others.build().map_err(|e| unreadable_parquet(path, e))?;
+        let (file, metadata) = (Arc::clone(file), metadata.clone());
+        Ok(Self { path: path.into(), file, metadata, group, schema, others, lists })
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let others = self.others.next().transpose().map_err(|e| unreadable_arrow(&self.path, e))?;
+        let others = self.others.next().transpose().map_err(|e| self.in_column(e))?;
         others.map(|others| self.with_lists(&others)).transpose()
+    }
+
+    /// Adds the name of the column to an error of the reader of several columns, which does not know it. The columns are read one
+    /// after the other until one fails.
+    fn in_column(&self, error: ArrowError) -> Error {
+        if matches!(error, ArrowError::IoError(..)) {
+            return unreadable_arrow(&self.path, error);
+        }
+        for (column, field) in self.schema.fields().iter().enumerate() {
+            let is_other = self.lists.get(column).is_some_and(Option::is_none);
+            let Some(root) = self.metadata.schema().index_of(field.name()).ok().filter(|_| is_other) else { continue };
+            let mask = ProjectionMask::roots(self.metadata.parquet_schema(), [root]);
+            let reader = reader(&self.file, &self.metadata, self.group, mask, &self.path);
+            let failed = reader.ok().and_then(|reader| reader.build().ok()?.find_map(Result::err));
+            if let Some(failed) = failed {
+                return unreadable(&self.path, in_words(field.name(), &failed));
+            }
+        }
+        unreadable_arrow(&self.path, error)
     }
 
     /// Reads the lists of a batch, and puts all columns in the order of the schema.
@@ -133,6 +149,31 @@ impl RowGroupReader {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|e| unreadable_arrow(&self.path, e))
+    }
+}
+
+/// The builder of a reader of some columns of a row group.
+fn reader(
+    file: &Arc<File>,
+    metadata: &ArrowReaderMetadata,
+    group: usize,
+    columns: ProjectionMask,
+    path: &Path,
+) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    let file = file.try_clone().map_err(|e| Error::io(path, e))?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
+    Ok(reader.with_projection(columns).with_row_groups(vec![group]))
+}
+
+/// The error of a column.
+fn in_words(column: &str, error: &ArrowError) -> String {
+    let message = error.to_string();
+    match message.contains("UTF-8") {
+        true => format!(
+            "column {column:?} is annotated as text, and has bytes that are not UTF-8; leave the column out, or write it again \
+             as binary"
+        ),
+        false => format!("column {column:?}: {message}"),
     }
 }
 

@@ -63,10 +63,7 @@ pub fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> 
 /// A file that cannot be read.
 pub fn count(shard: &Shard) -> Result<u64> {
     match shard.format {
-        ShardFormat::Parquet => {
-            let file = ParquetFile::open(&shard.path, shard.local_path())?;
-            Ok(file.metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
-        }
+        ShardFormat::Parquet => Ok(ParquetFile::open(&shard.path, shard.local_path())?.rows()),
         ShardFormat::Csv | ShardFormat::Json => Ok(TextFile::open(shard)?.1),
         ShardFormat::Arrow | ShardFormat::TfRecord => {
             arrow_batches(shard, Some(Vec::new()))?.1.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64))

@@ -25,7 +25,7 @@ pub(crate) const STDIN: &str = "-";
 /// Extensions of TFRecord files, before the ending of a compression. The first one is that of new files.
 pub const TFRECORD_EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
 /// Extensions of files of other formats, before the ending of a compression.
-const OTHERS: [&str; 7] = ["parquet", "arrow", "csv", "tsv", "jsonl", "ndjson", "json"];
+const OTHERS: [&str; 8] = ["parquet", "arrow", "arrows", "csv", "tsv", "jsonl", "ndjson", "json"];
 /// Extensions of files that are usually next to shards, and no shards: descriptions, and indexes of several readers (`idx` of DALI,
 /// `tfindex` of the package tfrecord).
 const SIDECARS: &[&str] = &["json", "txt", "index", "idx", "tfindex"];

@@ -13,10 +13,12 @@ use datafusion::{
     },
     error::{DataFusionError, Result},
     execution::SessionState,
+    parquet::file::metadata::ParquetMetaData,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectMeta, ObjectStoreExt};
 use tfarrow_codec::schema::check_columns;
+use tfarrow_columnar::check_rows;
 use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
 
 use crate::{
@@ -88,7 +90,7 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
     }
     let of_shard = |shard: Shard| async move {
         let file = shard.path.display().to_string();
-        if let Some(schema) = stored_schema(&shard, format, state).await {
+        if let Some(schema) = stored_schema(&shard, format, state).await.map_err(|error| error.context(&file))? {
             check_different_names(&file, &schema)?;
         }
         let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
@@ -121,11 +123,18 @@ async fn text_schema(shards: &[Shard], format: &TextFormat, state: &SessionState
 }
 
 /// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and where the file cannot be read.
-async fn stored_schema(shard: &Shard, format: &str, state: &SessionState) -> Option<SchemaRef> {
+///
+/// # Errors
+/// A Parquet file whose footer states another number of rows than its row groups have: DataFusion uses one number or the other.
+async fn stored_schema(shard: &Shard, format: &str, state: &SessionState) -> Result<Option<SchemaRef>> {
     match format {
-        PARQUET => parquet_schema(shard, state).await.ok(),
-        ARROW => arrow_schema(shard, state).await.ok(),
-        _ => None,
+        PARQUET => {
+            let Ok((schema, footer)) = parquet_schema(shard, state).await else { return Ok(None) };
+            check_rows(&footer).map_err(DataFusionError::Execution)?;
+            Ok(Some(schema))
+        }
+        ARROW => Ok(arrow_schema(shard, state).await.ok()),
+        _ => Ok(None),
     }
 }
 
@@ -146,14 +155,14 @@ fn check_different_names(file: &str, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Reads the schema of a Parquet file. The footer stays in the cache of the session, from which DataFusion then takes it.
-async fn parquet_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
+/// Reads the schema and the footer of a Parquet file. The footer stays in the cache of the session, from which DataFusion then takes it.
+async fn parquet_schema(shard: &Shard, state: &SessionState) -> Result<(SchemaRef, Arc<ParquetMetaData>)> {
     let url = urls::shard(shard)?;
     let store = state.runtime_env().object_store(&url)?;
     let object = store.head(url.prefix()).await?;
     let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
     let footer = DFParquetMetadata::new(store.as_ref(), &object).with_file_metadata_cache(Some(cache));
-    footer.fetch_schema().await.map(Arc::new)
+    Ok((Arc::new(footer.fetch_schema().await?), footer.fetch_metadata().await?))
 }
 
 /// Reads the schema of an Arrow file. DataFusion expects it at byte 8 of an object; in files whose buffers are

@@ -29,6 +29,10 @@ pub(crate) const TAIL: u64 = 6;
 const PARQUET: &[u8] = b"PAR1";
 /// Magic number at the start and at the end of an Arrow IPC file.
 const ARROW: &[u8] = b"ARROW1";
+/// The first bytes of an Arrow IPC stream, before the length of its schema.
+const ARROW_STREAM: &[u8] = &[0xff; 4];
+/// Maximum bytes of the schema of a stream that is recognized.
+const MAX_STREAM_SCHEMA: u32 = 1 << 30;
 
 /// Properties of a shard, besides its format, that its first bytes show.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +67,7 @@ pub enum ShardFormat {
     TfRecord,
     /// Parquet.
     Parquet,
-    /// An Arrow IPC file.
+    /// An Arrow IPC file, or an Arrow IPC stream in a file.
     Arrow,
     /// CSV or TSV with a header.
     Csv,
@@ -113,7 +117,7 @@ impl ShardFormat {
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "parquet" => Some(Self::Parquet),
-            "arrow" => Some(Self::Arrow),
+            "arrow" | "arrows" => Some(Self::Arrow),
             _ => None,
         }
     }
@@ -145,7 +149,10 @@ impl ShardFormat {
 
     /// Recognizes an uncompressed Parquet or Arrow file by its first bytes.
     pub(crate) fn columnar_of_head(head: &[u8]) -> Option<Self> {
-        if head.starts_with(PARQUET) { Some(Self::Parquet) } else { head.starts_with(ARROW).then_some(Self::Arrow) }
+        if head.starts_with(PARQUET) {
+            return Some(Self::Parquet);
+        }
+        (head.starts_with(ARROW) || is_arrow_stream(head)).then_some(Self::Arrow)
     }
 
     /// Returns whether a file with unknown first bytes contains a valid record after a damaged first one. Searches as many
@@ -196,6 +203,13 @@ impl ShardFormat {
             Self::Json => "JSON",
         }
     }
+}
+
+/// Returns whether these are the first bytes of an Arrow IPC stream: a marker, and the length of the schema, which is padded to 8
+/// bytes.
+fn is_arrow_stream(head: &[u8]) -> bool {
+    let len = head.strip_prefix(ARROW_STREAM).and_then(|rest| rest.first_chunk().copied().map(u32::from_le_bytes));
+    len.is_some_and(|len| len > 0 && len <= MAX_STREAM_SCHEMA && len.is_multiple_of(8))
 }
 
 impl fmt::Display for ShardFormat {
