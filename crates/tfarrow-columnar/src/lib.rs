@@ -70,7 +70,7 @@ pub use json_cell::{CellStyle, FullCell, JsonCell, JsonRows, is_control, json_te
 pub use parquet_file::{ParquetFile, check_rows};
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
 pub use records::stated_records;
-pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within};
+pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within, with_folder_columns};
 pub use text::{CsvForm, Text, TextForm};
 pub use text_columns::{TextColumns, TextSchema, unify, unify_text};
 pub use text_file::TextFile;

@@ -82,6 +82,11 @@ pub fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Resul
     }
 }
 
+/// Adds the columns of the folders of a shard to those of its file.
+pub fn with_folder_columns(shard: &Shard, own: &SchemaRef) -> SchemaRef {
+    FolderColumns::of(shard, own).added_to(own)
+}
+
 /// The schema of a shard, with the columns of its folders, if it is not TFRecord. Checks its number of columns, each of which takes memory per batch.
 ///
 /// # Errors
@@ -91,7 +96,7 @@ pub fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>
         true => Some(Arc::clone(TextFile::open(shard)?.0.schema())),
         false => schema(Some(shard.format), &shard.path, shard.local_path())?,
     };
-    let schema = schema.map(|schema| FolderColumns::of(shard, &schema).added_to(&schema));
+    let schema = schema.map(|schema| with_folder_columns(shard, &schema));
     let checked = schema.as_ref().map_or(Ok(()), |schema| check_columns(schema, limits));
     checked.map_err(|e| Error::codec(&shard.path, e))?;
     Ok(schema)

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 use parquet::errors::ParquetError;
 use tfarrow_codec::{Category, Limit, RecordType, Remedy, diff::Incomparable};
 use tfarrow_dataset::ErrorKind;
@@ -68,6 +68,13 @@ pub enum Error {
     NoFormat(String),
     /// The rows have no columns, which Parquet does not support.
     NoColumns,
+    /// Parquet has no type for the values of a column.
+    NoParquetType {
+        /// The name of the column, and the names of fields in it.
+        column: String,
+        /// The type of the values.
+        data_type: DataType,
+    },
     /// There is a path for a quarantine, and corrupt records are not skipped.
     NoQuarantine,
     /// The options are invalid, or do not fit the sources. Contains the message.
@@ -152,6 +159,7 @@ impl Error {
             | Self::Interrupted { .. }
             | Self::NoFormat(_)
             | Self::NoColumns
+            | Self::NoParquetType { .. }
             | Self::NoQuarantine
             | Self::Selection { .. }
             | Self::UnsettledColumns { .. }
@@ -192,6 +200,7 @@ impl Error {
             }
             Self::Parquet { .. }
             | Self::Arrow { .. }
+            | Self::NoParquetType { .. }
             | Self::Selection { sampled: false, .. }
             | Self::Usage(_)
             | Self::Incomparable(Incomparable::Left(_) | Incomparable::Right(_))
@@ -276,6 +285,12 @@ impl fmt::Display for Error {
             Self::Selection { path: Some(path), message, .. } => write!(f, "{}: {message}", path.display()),
             Self::Selection { path: None, message, .. } => f.write_str(message),
             Self::NoColumns => f.write_str("Parquet cannot hold rows without columns"),
+            Self::NoParquetType { column, data_type } => {
+                write!(
+                    f,
+                    "column {column:?}: Parquet has no type for {data_type}; leave the column out, or write Arrow"
+                )
+            }
             Self::NoQuarantine => f.write_str("a quarantine requires that damage is skipped"),
             Self::UnsettledColumns { why } => {
                 write!(
@@ -340,6 +355,7 @@ impl std::error::Error for Error {
             | Self::Interrupted { .. }
             | Self::NoFormat(_)
             | Self::NoColumns
+            | Self::NoParquetType { .. }
             | Self::NoQuarantine
             | Self::Selection { .. }
             | Self::Usage(_)

@@ -17,6 +17,8 @@ use tfarrow_codec::{EncoderBuilder, Layout, RecordType, Remedy, VerifyCrc, frame
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputCompression, Progress, Reshard, Target, convert};
 use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
+#[path = "convert/columnar_types.rs"]
+mod columnar_types;
 #[path = "convert/merge.rs"]
 mod merge;
 #[path = "convert/parquet_indexes.rs"]

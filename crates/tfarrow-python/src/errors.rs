@@ -133,7 +133,9 @@ impl Finding {
             E::Columns { path, .. } | E::Selection { path, .. } => ("UsageError", path.as_deref().and_then(file)),
             E::NotASchema { path, .. } => ("UsageError", file(path)),
             E::Incomparable(_) | E::Data(_) => ("DataError", None),
-            E::NoFormat(_) | E::NoColumns | E::NoQuarantine | E::Usage(_) => ("UsageError", None),
+            E::NoFormat(_) | E::NoColumns | E::NoParquetType { .. } | E::NoQuarantine | E::Usage(_) => {
+                ("UsageError", None)
+            }
             E::Cancelled => ("TfarrowError", None),
             // The enum may grow.
             _ => ("TfarrowError", None),

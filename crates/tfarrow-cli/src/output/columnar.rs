@@ -4,7 +4,10 @@ use std::io;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
-use arrow_ipc::writer::FileWriter;
+use arrow_ipc::{
+    MetadataVersion,
+    writer::{FileWriter, IpcWriteOptions},
+};
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::{
     arrow::ArrowWriter,
@@ -76,7 +79,9 @@ pub(super) struct Arrow {
 impl Arrow {
     pub(super) fn new(out: Out, schema: &SchemaRef) -> io::Result<Self> {
         let plain = Plain::new(schema);
-        let writer = FileWriter::try_new(out, &plain.0).map_err(of_arrow)?;
+        // The format has 8 bytes before the first message, and some readers expect it there.
+        let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5).map_err(of_arrow)?;
+        let writer = FileWriter::try_new_with_options(out, &plain.0, options).map_err(of_arrow)?;
         Ok(Self { writer, plain })
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_ipc::{
-    CompressionType,
+    CompressionType, MetadataVersion,
     writer::{FileWriter, IpcWriteOptions},
 };
 use arrow_schema::{ArrowError, SchemaRef};
@@ -19,6 +19,9 @@ use crate::{Error, OutputCompression, Result, output::Output};
 
 /// Bytes of the buffer before the checksums.
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// Bytes that buffers are aligned to. The format has as many before the first message, and some readers expect it there.
+const ALIGNMENT: usize = 8;
 
 /// Arrow IPC files with this schema, which includes the metadata of the file.
 #[derive(Clone, Debug)]
@@ -61,15 +64,17 @@ impl ArrowFileFormat {
     }
 
     fn options(&self) -> Result<IpcWriteOptions, ArrowError> {
-        let options = IpcWriteOptions::default().try_with_compression(match self.compression {
-            OutputCompression::Zstd => Some(CompressionType::ZSTD),
-            OutputCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
-            OutputCompression::None
-            | OutputCompression::Snappy
-            | OutputCompression::Gzip
-            | OutputCompression::Zlib
-            | OutputCompression::Original => None,
-        })?;
+        let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?.try_with_compression(
+            match self.compression {
+                OutputCompression::Zstd => Some(CompressionType::ZSTD),
+                OutputCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
+                OutputCompression::None
+                | OutputCompression::Snappy
+                | OutputCompression::Gzip
+                | OutputCompression::Zlib
+                | OutputCompression::Original => None,
+            },
+        )?;
         options.try_with_compression_level(self.level.and_then(|level| i32::try_from(level).ok()))
     }
 }

@@ -17,7 +17,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use tfarrow_codec::Records;
-use tfarrow_columnar::{Batches, ParquetFile, rows_of};
+use tfarrow_columnar::{Batches, ParquetFile, row_group_rows, rows_of};
 use tfarrow_dataset::{Lost, PartialTail, ReadOptions, Segment, Shard, ShardFormat, ShardReader};
 
 use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};
@@ -116,6 +116,8 @@ pub(crate) struct RowOptions {
     pub(crate) splits: bool,
     /// The indices of the columns that are read, in ascending order; `None` for all columns.
     pub(crate) columns: Option<Arc<[usize]>>,
+    /// Whether bytes and text of Parquet files have the types of the file, not view types.
+    pub(crate) stored_types: bool,
 }
 
 /// An open shard that is read unit by unit.
@@ -202,11 +204,15 @@ impl UnitSource for RowSource {
 
     fn open(shard: &Shard, rows: &RowOptions, _options: &ReadOptions) -> Result<Self> {
         let columns = rows.columns.clone();
-        if shard.format != ShardFormat::Parquet || rows.splits {
+        if shard.format != ShardFormat::Parquet {
             return Ok(Self::Batches { batches: rows_of(shard, columns)?, pending: None });
         }
         let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
+        let file = if rows.stored_types { file.with_stored_types() } else { file };
         let groups = 0..file.groups().len();
+        if rows.splits {
+            return Ok(Self::Batches { batches: Box::new(row_group_rows(shard, &file, groups)?), pending: None });
+        }
         Ok(Self::RowGroups { shard: shard.clone(), file, groups })
     }
 
@@ -321,6 +327,12 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
     /// Reads only the columns with these indices of Parquet and Arrow files. The indices are in ascending order.
     pub(crate) fn with_columns(mut self, columns: Option<Arc<[usize]>>) -> Self {
         self.rows.columns = columns;
+        self
+    }
+
+    /// Reads bytes and text of Parquet files as the types of the file if `stored_types` is true.
+    pub(crate) fn with_stored_types(mut self, stored_types: bool) -> Self {
+        self.rows.stored_types = stored_types;
         self
     }
 

@@ -1,12 +1,14 @@
 //! The jobs of a conversion: one for each shard, or one for all shards if the conversion writes new shards or one file.
 
 use std::{
+    iter,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use arrow_schema::{Field, Schema, SchemaRef};
+use parquet::schema::types::TypePtr;
 use tfarrow_codec::{
     EncoderBuilder, OnConflict, RecordType,
     schema::{feature_of, record_type_of, role_of, with_record_type},
@@ -31,7 +33,7 @@ use crate::{
     formats::{
         RowFormat,
         arrow::ArrowFileFormat,
-        parquet::ParquetFileFormat,
+        parquet::{ParquetColumns, ParquetFileFormat},
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
     input::{UnitReader, UnitSize},
@@ -334,8 +336,9 @@ impl<'c> Conversion<'c> {
             Target::Parquet => {
                 let (group_rows, group_bytes) = self.row_group();
                 let (bloom_filters, page_index) = (self.bloom_filters(decoding, &spec)?, self.options.page_index);
+                let columns = self.parquet_columns(decoding, &spec)?;
                 let format = ParquetFileFormat {
-                    schema,
+                    columns,
                     compression,
                     level,
                     group_rows,
@@ -356,6 +359,34 @@ impl<'c> Conversion<'c> {
                 self.job_of_rows(decoding, format, spec)
             }
         }
+    }
+
+    /// The columns of a Parquet file.
+    fn parquet_columns(&self, decoding: Option<&DecodeConfig>, spec: &JobSpec<'_>) -> Result<ParquetColumns> {
+        match decoding {
+            Some(_) => ParquetColumns::of_records(&spec.schema),
+            None => ParquetColumns::of_rows(&spec.schema, &self.parquet_types(spec)),
+        }
+    }
+
+    /// The Parquet type of each column of the output in the sources of a job; `None` for a column that has none, or several.
+    fn parquet_types(&self, spec: &JobSpec<'_>) -> Vec<Option<TypePtr>> {
+        let source = |(number, _): &(usize, Shard)| self.sources.get(*number).and_then(|source| source.parquet.clone());
+        let mut sources = spec.shards.iter().map(source);
+        let Some(first) = sources.next().flatten() else { return Vec::new() };
+        let mut types: Vec<_> = first.root_schema().get_fields().iter().cloned().map(Some).collect();
+        for other in sources {
+            let other = other.iter().flat_map(|other| other.root_schema().get_fields()).map(Some);
+            let other = other.chain(iter::repeat(None));
+            types
+                .iter_mut()
+                .zip(other)
+                .filter(|(known, other)| known.as_ref() != *other)
+                .for_each(|(known, _)| *known = None);
+        }
+        let Some(ReadColumns { indices, order }) = &spec.columns else { return types };
+        let selected = order.iter().map(|place| types.get(*indices.get(*place)?)?.clone());
+        selected.collect()
     }
 
     /// The indices of the columns with a Bloom filter.
@@ -396,6 +427,7 @@ impl<'c> Conversion<'c> {
         let JobSpec { shards, reshard, columns, naming, earlier, record, completed, .. } = spec;
         let reader = UnitReader::new(shards, self.unit_size(), self.context());
         let reader = reader.with_columns(columns.map(|columns| columns.indices));
+        let reader = reader.with_stored_types(self.plan.target == Target::Arrow);
         let reader = match reshard {
             Some((reshard, records)) => reader.with_reshard(reshard, records),
             None => reader,

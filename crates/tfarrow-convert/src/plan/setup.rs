@@ -1,10 +1,11 @@
 //! The setup of a conversion: its sources, plan, outputs and options, which all its jobs share.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{OnError, VerifyCrc};
-use tfarrow_columnar::{TextColumns, schema_within, unify_text};
+use parquet::schema::types::SchemaDescPtr;
+use tfarrow_codec::{OnError, VerifyCrc, schema::check_columns};
+use tfarrow_columnar::{ParquetFile, TextColumns, schema_within, unify_text, with_folder_columns};
 use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, ShardFormat, ShardReader, infer_with};
 
 use super::{OutputPlace, Plan, origin::OriginalShard};
@@ -35,6 +36,8 @@ pub(crate) struct Conversion<'c> {
 pub(crate) struct SourceInfo {
     /// The columns of another file than TFRecord; `None` for TFRecord.
     pub(crate) schema: Option<SchemaRef>,
+    /// The columns of a Parquet file as Parquet describes them.
+    pub(crate) parquet: Option<SchemaDescPtr>,
     pub(crate) original: OriginalShard,
 }
 
@@ -58,7 +61,8 @@ impl<'c> Conversion<'c> {
             return Err(Error::Cancelled);
         }
         unified?;
-        let sources = shards.iter().map(|shard| SourceInfo::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
+        let sources =
+            shards.iter().map(|shard| SourceInfo::of(shard, plan.target, &options.read)).collect::<Result<Vec<_>>>()?;
         let mut outputs = outputs(shards, &sources, plan, compression, options)?;
         super::check_no_source(shards, outputs.iter().filter_map(|(_, output)| output.file()))?;
         super::check_quarantine(options.quarantine.as_deref(), &outputs)?;
@@ -120,13 +124,16 @@ impl<'c> Conversion<'c> {
 }
 
 impl SourceInfo {
-    fn of(shard: &Shard, read: &ReadOptions) -> Result<Self> {
+    fn of(shard: &Shard, target: Target, read: &ReadOptions) -> Result<Self> {
         // A Parquet or Arrow file of another part, which has no local copy.
         if is_unread(shard) {
-            return Ok(Self { schema: None, original: OriginalShard::default() });
+            return Ok(Self { schema: None, parquet: None, original: OriginalShard::default() });
+        }
+        if shard.format == ShardFormat::Parquet && target != Target::TfRecord {
+            return Self::of_parquet(shard, target, read);
         }
         if let Some(schema) = schema_within(shard, &read.limits)? {
-            return Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema) });
+            return Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema), parquet: None });
         }
         let compression = match (shard.is_stream(), shard.compression()) {
             (true, _) => None,
@@ -135,7 +142,19 @@ impl SourceInfo {
         };
         // Metadata is UTF-8. A name that is not UTF-8 is not stored: a conversion back uses the name of the output.
         let name = shard.name.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-        Ok(Self { schema: None, original: OriginalShard { name, compression } })
+        Ok(Self { schema: None, parquet: None, original: OriginalShard { name, compression } })
+    }
+
+    /// The properties of a Parquet file whose types the outputs get.
+    fn of_parquet(shard: &Shard, target: Target, read: &ReadOptions) -> Result<Self> {
+        let file = ParquetFile::open(&shard.path, shard.local_path())?;
+        let schema = match target {
+            Target::Arrow => file.extended_schema(),
+            Target::Parquet | Target::TfRecord => Arc::clone(file.stored_schema()),
+        };
+        let schema = with_folder_columns(shard, &schema);
+        check_columns(&schema, &read.limits).map_err(|e| Error::codec(&shard.path, e))?;
+        Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema), parquet: Some(file.parquet_schema()) })
     }
 }
 
@@ -195,7 +214,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let shards = resolve(&[&path]).unwrap();
         fs::remove_file(&path).unwrap();
-        let source = SourceInfo::of(&shards[0], &ReadOptions::default()).unwrap();
+        let source = SourceInfo::of(&shards[0], Target::Parquet, &ReadOptions::default()).unwrap();
         assert_eq!(source.original.compression, Some(Compression::None));
     }
 }

@@ -1,5 +1,6 @@
 //! Parquet files: pieces are encoded row groups.
 
+mod columns;
 mod encoding;
 mod float_chunks;
 
@@ -12,24 +13,25 @@ use std::{
 };
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::Field;
 use parquet::{
     arrow::{
-        ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
+        add_encoded_arrow_schema_to_metadata,
         arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves},
     },
-    basic::{Compression as ParquetCompression, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel},
+    basic::{Compression as ParquetCompression, Encoding, GzipLevel, LogicalType, Type as PhysicalType, ZstdLevel},
     errors::ParquetError,
     file::{
         metadata::KeyValue,
         properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr},
         writer::SerializedFileWriter,
     },
-    schema::types::{ColumnPath, SchemaDescriptor, TypePtr},
+    schema::types::{ColumnPath, SchemaDescriptor},
 };
 use tfarrow_codec::{Role, schema::role_of};
 use tfarrow_columnar::checksums::{self, ChecksumWriter};
 
+pub(crate) use self::columns::ParquetColumns;
 use self::encoding::ColumnEncoding;
 use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
 use crate::{Error, OutputCompression, Result, output::Output};
@@ -45,10 +47,10 @@ const BLOOM_FILTER_FPP: f64 = 0.01;
 /// The fewest encoded bytes that a distinct value is expected to take.
 const DISTINCT_BYTES: usize = 8;
 
-/// Parquet files with this schema, which includes the metadata of the file.
+/// Parquet files with these columns.
 #[derive(Clone, Debug)]
 pub(crate) struct ParquetFileFormat {
-    pub(crate) schema: SchemaRef,
+    pub(crate) columns: ParquetColumns,
     pub(crate) compression: OutputCompression,
     /// The level of the compression; by default that of the `parquet` crate.
     pub(crate) level: Option<u32>,
@@ -88,7 +90,7 @@ impl RowFormat for ParquetFileFormat {
 
 impl ParquetFileFormat {
     fn begin(&self, output: Output) -> Result<InnerWriter, ParquetError> {
-        let (root, properties) = self.properties(&[])?;
+        let (root, properties) = (self.columns.parquet.root_schema_ptr(), self.properties(&[])?);
         let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
         writer.write_all(checksums::MARK)?;
         writer.flush()?;
@@ -98,16 +100,16 @@ impl ParquetFileFormat {
 
     /// The column writers of a row group that begins with `first_rows`, which determine the encodings.
     fn column_writers(&self, first_rows: &[RecordBatch]) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
-        let (root, properties) = self.properties(first_rows)?;
+        let (root, properties) = (self.columns.parquet.root_schema_ptr(), self.properties(first_rows)?);
         // Column writers can be created only from a file writer, which is otherwise not used.
         let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
-        ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.schema)).create_column_writers(0)
+        ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.columns.arrow)).create_column_writers(0)
     }
 
     /// The encoding of each column of a row group that begins with `first_rows`, by its name.
     fn encodings(&self, first_rows: &[RecordBatch]) -> HashMap<&str, ColumnEncoding> {
         let values_of = |column: usize| first_rows.iter().filter_map(move |batch| batch.columns().get(column));
-        let fields = self.schema.fields();
+        let fields = self.columns.arrow.fields();
         let is_wide = fields.len() > encoding::MAX_COLUMNS;
         let min_values = if is_wide { encoding::MIN_VALUES } else { 0 };
         let (mut dictionaries, mut deltas) = (0, 0);
@@ -173,13 +175,17 @@ impl ParquetFileFormat {
         })
     }
 
-    /// The Parquet schema and the writer properties of row groups that begin with `first_rows`.
-    fn properties(&self, first_rows: &[RecordBatch]) -> Result<(TypePtr, WriterPropertiesPtr), ParquetError> {
+    /// The writer properties of row groups that begin with `first_rows`.
+    fn properties(&self, first_rows: &[RecordBatch]) -> Result<WriterPropertiesPtr, ParquetError> {
         let encodings = self.encodings(first_rows);
-        let columns = ArrowSchemaConverter::new().convert(&self.schema)?;
+        let ParquetColumns { arrow, parquet, key_values, .. } = &self.columns;
         let mut properties = WriterProperties::builder();
-        for column in columns.columns() {
+        for column in parquet.columns() {
             let path = column.path();
+            // Shapes have no order, and the writer would compare their bytes.
+            if let Some(LogicalType::Geometry(_) | LogicalType::Geography(_)) = column.logical_type_ref() {
+                properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
+            }
             let encoding = path.parts().first().and_then(|field| encodings.get(field.as_str()));
             let plain = |builder: WriterPropertiesBuilder| builder.set_column_dictionary_enabled(path.clone(), false);
             properties = match encoding {
@@ -191,22 +197,23 @@ impl ParquetFileFormat {
                 Some(ColumnEncoding::Delta | ColumnEncoding::Plain) => plain(properties),
             };
         }
-        let exact = self.schema.fields().iter().filter(|field| role_of(field) == Some(Role::Exact));
+        let exact = arrow.fields().iter().filter(|field| role_of(field) == Some(Role::Exact));
         // An exact form is often a number of a few bytes. This encoding stores lengths as deltas and not in 4 bytes each.
         let properties = exact.fold(properties, |builder, field| {
             builder.set_column_encoding(ColumnPath::from(field.name().as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         });
         let statistics = if self.page_index { EnabledStatistics::Page } else { EnabledStatistics::Chunk };
         let mut properties = self
-            .with_bloom_filters(&columns, first_rows, properties)
+            .with_bloom_filters(parquet, first_rows, properties)
             .set_compression(self.parquet_compression()?)
             .set_created_by(format!("{}{}", checksums::CREATED_BY, env!("CARGO_PKG_VERSION")))
             .set_statistics_enabled(statistics)
             .set_offset_index_disabled(!self.page_index)
             .set_max_row_group_row_count(Some(self.group_rows))
+            .set_key_value_metadata(Some(key_values.clone()))
             .build();
-        add_encoded_arrow_schema_to_metadata(&self.schema, &mut properties);
-        Ok((columns.root_schema_ptr(), Arc::new(properties)))
+        add_encoded_arrow_schema_to_metadata(arrow, &mut properties);
+        Ok(Arc::new(properties))
     }
 
     /// # Errors
@@ -239,6 +246,7 @@ impl RowEncoder for RowGroupEncoder<'_> {
     type Piece = Vec<ArrowColumnChunk>;
 
     fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Self::Piece>) -> Result<()> {
+        let batch = self.format.columns.cast(path, batch)?;
         for part in parts(batch.num_rows(), self.format.group_rows, self.group.rows) {
             self.group.write(path, batch.slice(part.start, part.len()))?;
             if self.group.rows >= self.format.group_rows || self.group.bytes() >= self.format.group_bytes {
@@ -306,7 +314,8 @@ impl<'f> RowGroup<'f> {
 
     fn encode(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
         let mut columns = self.columns.iter_mut().zip(&mut self.has_nan);
-        for (field, array) in self.format.schema.fields().iter().zip(batch.columns()) {
+        // The types of the batch, which may have views where the file has plain types.
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let array_has_nan = float_chunks::has_nan(array);
             for (leaf, (column, has_nan)) in compute_leaves(field, array)?.iter().zip(columns.by_ref()) {
                 column.write(leaf)?;
@@ -390,7 +399,7 @@ mod tests {
         let columns = (0..100).map(|column| (format!("c{column}"), Arc::clone(&numbers)));
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let format = ParquetFileFormat {
-            schema: batch.schema(),
+            columns: ParquetColumns::of_records(&batch.schema()).unwrap(),
             compression: OutputCompression::None,
             level: None,
             group_rows: 1000,
