@@ -16,11 +16,11 @@
 use std::{ops::Range, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeListArray, GenericListArray, GenericListViewArray, Int64Array,
+    Array, ArrayRef, BooleanArray, FixedSizeListArray, GenericListArray, GenericListViewArray, Int64Array, ListArray,
     OffsetSizeTrait, cast::AsArray,
 };
-use arrow_buffer::{NullBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field};
 use arrow_select::{filter::filter, take::take};
 
 use super::losses::Ledger;
@@ -47,6 +47,19 @@ pub(super) fn split(array: &ArrayRef) -> Result<(Lists, ArrayRef)> {
         DataType::FixedSizeList(_, _) => fixed(array.as_fixed_size_list()),
         other => Err(ArrowError::InvalidArgumentError(format!("expected lists, found {other}")).into()),
     }
+}
+
+/// Returns an array of lists of any type as one with 32-bit offsets.
+///
+/// # Errors
+/// Those of [`split`].
+pub(super) fn with_short_offsets(array: &ArrayRef) -> Result<ListArray> {
+    if let Some(lists) = array.as_list_opt::<i32>() {
+        return Ok(lists.clone());
+    }
+    let (lists, values) = split(array)?;
+    let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    Ok(ListArray::try_new(item, OffsetBuffer::new(lists.offsets), values, lists.nulls)?)
 }
 
 /// Splits lists with offsets. A slice of an array gets only its own values, so that values of other rows are neither

@@ -172,7 +172,7 @@ fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> 
 }
 
 /// Returns the type of a list's items; `None` if the type is not a list.
-fn item(data_type: &DataType) -> Option<&DataType> {
+pub(super) fn item(data_type: &DataType) -> Option<&DataType> {
     match data_type {
         DataType::List(item)
         | DataType::LargeList(item)
@@ -331,6 +331,8 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
         DataType::Decimal64(_, _) => changed(Leaf::Decimal64, "the nearest float32", cast(DataType::Float32)),
         DataType::Decimal128(_, _) => changed(Leaf::Decimal128, "the nearest float32", cast(DataType::Float32)),
         DataType::Decimal256(_, _) => changed(Leaf::Decimal256, "the nearest float32", cast(DataType::Float32)),
+        // Expressions on lists, structs and maps do not apply to keys into such values.
+        DataType::Dictionary(_, value_type) if value_type.is_nested() => refused(cast(value_type.as_ref().clone())),
         DataType::Dictionary(_, value_type) => match leaf(name, shape, value_type, lossy)? {
             Leaf::Dictionary(_) => refused(cast(DataType::Utf8)),
             leaf => Ok(Leaf::Dictionary(Box::new(leaf))),
@@ -345,6 +347,9 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
         // The fields and keys of values in lists are no columns of a query.
         DataType::Struct(_) | DataType::Map(_, _) | DataType::Union(_, _) if shape != Shape::Scalar => {
             Err(ErrorKind::unsupported(format!("a feature cannot hold {data_type}")))
+        }
+        DataType::Struct(fields) if fields.is_empty() => {
+            Err(ErrorKind::unsupported("a struct without fields has no values; leave the column out".to_owned()))
         }
         DataType::Struct(fields) => refused(Rewrite::Fields(fields.iter().map(|field| field.name().clone()).collect())),
         DataType::Map(_, _) => refused(Rewrite::MapKeys),

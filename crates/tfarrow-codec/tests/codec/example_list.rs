@@ -4,7 +4,8 @@
 use std::{fs, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, Date32Array, Float64Array, Int64Array, ListArray, RecordBatch, StructArray, cast::AsArray,
+    Array, ArrayRef, Date32Array, FixedSizeListArray, Float64Array, Int64Array, LargeListArray, ListArray,
+    ListViewArray, RecordBatch, StructArray, cast::AsArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, SchemaRef};
@@ -393,6 +394,27 @@ fn a_null_list_has_no_examples_whatever_is_under_the_null() {
         let (records, _) = encode_lists(EncoderBuilder::new(), &batch.slice(1, 2)).unwrap();
         assert_eq!(records, [vec![], ints(&[3, 4])]);
     }
+}
+
+#[test]
+fn lists_of_examples_may_have_any_type_of_lists() {
+    let x: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
+    let batch = lists(&[Some(2), None, Some(1)], x, None);
+    let (item, offsets, values, nulls) = batch.column(0).as_list::<i32>().clone().into_parts();
+    let (expected, _) = encode_lists(EncoderBuilder::new(), &batch).unwrap();
+    let long = offsets.iter().map(|offset| i64::from(*offset)).collect::<Vec<_>>();
+    let long: ArrayRef =
+        Arc::new(LargeListArray::new(Arc::clone(&item), OffsetBuffer::new(long.into()), values, nulls));
+    let views: ArrayRef = Arc::new(ListViewArray::from(batch.column(0).as_list::<i32>().clone()));
+    for lists in [long, views] {
+        let batch = RecordBatch::try_from_iter([("examples", lists)]).unwrap();
+        assert_eq!(encode_lists(EncoderBuilder::new(), &batch).unwrap().0, expected);
+        assert_eq!(encode_lists(EncoderBuilder::new(), &batch.slice(1, 2)).unwrap().0, expected[1..]);
+    }
+    let values = batch.column(0).as_list::<i32>().values().slice(0, 2);
+    let fixed: ArrayRef = Arc::new(FixedSizeListArray::new(item, 2, values, None));
+    let batch = RecordBatch::try_from_iter([("examples", fixed)]).unwrap();
+    assert_eq!(encode_lists(EncoderBuilder::new(), &batch).unwrap().0, expected[..1]);
 }
 
 #[test]

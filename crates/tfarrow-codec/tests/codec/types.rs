@@ -250,6 +250,10 @@ fn structs_and_maps_are_rejected_with_a_remedy() {
     map.append(true).unwrap();
     let map = map.finish();
     check_refused(map.clone(), "Map", &[rewrite(Rewrite::MapKeys)]);
+    // Keys into structs have no fields in a query, and a struct without fields has none at all.
+    let keys = DictionaryArray::<Int32Type>::new(Int32Array::from(vec![0]), Arc::new(array.clone()));
+    check_refused(keys, "Struct", &[rewrite(Rewrite::Cast(array.data_type().clone()))]);
+    check_refused(StructArray::new_empty_fields(1, None), "a struct without fields", &[]);
     // Within lists, fields and keys are no columns of a query.
     check_refused(list_of(Arc::new(array)), "Struct", &[Remedy::WriteAs(RecordType::ExampleList)]);
     check_refused(list_of(Arc::new(map)), "Map", &[]);

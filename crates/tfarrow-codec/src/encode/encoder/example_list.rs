@@ -11,13 +11,13 @@
 use std::ops::Range;
 
 use arrow_array::{Array, ListArray, RecordBatch, RecordBatchOptions, StructArray, UInt64Array, cast::AsArray};
-use arrow_schema::{Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
 
 use super::{Encoder, EncoderBuilder, Loss, check_len};
 use crate::{
-    Error, ErrorKind, RecordType, Result,
-    encode::losses::AllowedLosses,
+    Error, ErrorKind, RecordType, Result, Role,
+    encode::{lists::with_short_offsets, losses::AllowedLosses, plan::item},
     example::{list::FIELD_2, wire},
     frame, schema,
 };
@@ -104,7 +104,7 @@ impl ExampleListEncoder {
     pub(super) fn try_new(schema: &SchemaRef, allowed: AllowedLosses) -> Result<(Self, Vec<Error>)> {
         let (mut context_columns, mut of_examples) = (Vec::new(), None::<(usize, &Fields)>);
         for (index, field) in schema.fields().iter().enumerate() {
-            match schema::fields_of_examples(field) {
+            match fields_of_examples(field) {
                 Some(_) if of_examples.is_some() => {
                     let reason = "a second list of structs, and a record has one list of examples";
                     return Err(Error::usage(ErrorKind::unsupported(reason)).with_feature(field.name()));
@@ -180,7 +180,7 @@ impl ExampleListEncoder {
     /// Encodes the examples of all lists to `frames`.
     fn encode_examples(&mut self, batch: &RecordBatch, first: u64, frames: &mut Vec<u8>) -> Result<ListedExamples> {
         let Some((index, encoder)) = &mut self.examples else { return Ok(ListedExamples::default()) };
-        let lists = batch.column(*index).as_list::<i32>();
+        let lists = &with_short_offsets(batch.column(*index))?;
         let listed = ListedExamples::of(lists);
         if !self.allowed.all
             && let Some((_, row)) = listed.nulls.first()
@@ -206,6 +206,13 @@ impl ExampleListEncoder {
         self.nulls += listed.nulls.len() as u64;
         Ok(listed)
     }
+}
+
+/// Returns the fields of an example, if `field` is the column of the examples: as [`schema::fields_of_examples`], for lists of any
+/// type.
+fn fields_of_examples(field: &Field) -> Option<&Fields> {
+    let DataType::Struct(fields) = item(field.data_type())? else { return None };
+    schema::role_of(field).is_none_or(|role| role == Role::Examples).then_some(fields)
 }
 
 /// Returns the error of an example as that of its record. It has no remedies, which are those of a column of a query: a field of
