@@ -301,3 +301,26 @@ fn the_files_of_the_options_are_relative_to_the_current_folder() {
     let args = ["head", "shapes.tfrecord", "-n", "1", "--proto", "shapes.proto", "--message", "Shape"];
     assert!(tfarrow_in(&folder, &args).prints().starts_with("{\"name\":\"círculo\""));
 }
+
+/// Writes a source of protobuf, and a file of one record.
+fn written(folder: &tempfile::TempDir, source: &str, record: &[u8]) -> (String, String) {
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(at("m.proto"), source).unwrap();
+    fs::write(at("m.tfrecord"), framed(record)).unwrap();
+    (at("m.tfrecord"), at("m.proto"))
+}
+
+#[test]
+fn extensions_of_proto2_are_errors_or_notes_that_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "syntax = \"proto2\"; message M { optional int32 a = 1; extensions 100 to max; } \
+                  extend M { optional int32 note = 100; }";
+    let (file, proto) = written(&folder, source, b"\x08\x05\xa0\x06\x07");
+    let of = ["--proto", &proto, "--message", "M"];
+    let out = folder.path().join("m.parquet").display().to_string();
+    let error = tfarrow(&[&["convert", &file, &out], &of[..]].concat()).fails();
+    assert!(error.contains("found the extension 100 of a message M; extensions have no columns"), "{error}");
+    let head = tfarrow(&[&["head", &file], &of[..]].concat());
+    assert_eq!(head.stdout, "{\"a\":5}\n");
+    assert!(head.stderr.contains("fields without columns, such as field 100"), "{}", head.stderr);
+}

@@ -93,6 +93,8 @@ pub enum ErrorKind {
         name: String,
         /// The field number.
         field: u32,
+        /// Whether the type has the number for extensions, which have no columns.
+        is_extension: bool,
     },
     /// The bytes of a field of type `string` are not UTF-8.
     FieldNotUtf8 {
@@ -312,6 +314,9 @@ impl Error {
             ErrorKind::Wire(error) | ErrorKind::Message { error, .. } if !error.is_limit() => {
                 raise.into_iter().chain([Remedy::ReadAs(RecordType::Raw)]).collect()
             }
+            ErrorKind::UnknownField { is_extension: true, .. } => {
+                vec![Remedy::ReadAs(RecordType::Raw), Remedy::AllowLossy]
+            }
             ErrorKind::UnknownField { .. } => vec![Remedy::NewerDescriptor, Remedy::AllowLossy],
             // The value of a row is the caller's, and cannot be read in another way.
             ErrorKind::FieldNotUtf8 { .. } | ErrorKind::FieldOutOfRange { .. } if self.0.is_row => Vec::new(),
@@ -422,7 +427,10 @@ impl fmt::Display for ErrorKind {
             Self::Wire(e) => write!(f, "not a tf.Example or tf.SequenceExample: {e}"),
             Self::Message { error, .. } if error.is_limit() => error.fmt(f),
             Self::Message { name, error } => write!(f, "not a message {name}: {error}"),
-            Self::UnknownField { name, field } => {
+            Self::UnknownField { name, field, is_extension: true } => {
+                write!(f, "found the extension {field} of a message {name}; extensions have no columns")
+            }
+            Self::UnknownField { name, field, is_extension: false } => {
                 write!(f, "found field {field} in a message {name}, whose descriptor does not define it")
             }
             Self::FieldNotUtf8 { field } => write!(f, "field {field}: expected UTF-8 text, found other bytes"),

@@ -1,7 +1,7 @@
 //! `tfarrow head`: the first records as JSON lines. Only the records shown are read, so that a large data set takes no
 //! longer.
 
-use std::{collections::BTreeMap, io::Write, sync::Arc};
+use std::{collections::BTreeMap, io::Write, mem, sync::Arc};
 
 use anyhow::{Context, Result};
 use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
@@ -74,7 +74,7 @@ struct Printer {
     record_type: Option<RecordType>,
     /// The columns of the records, if they are messages of a type that is known.
     message: Option<SchemaRef>,
-    /// Whether the probable kind of raw records was reported.
+    /// Whether the probable kind of raw records, or a field of messages without a column, was reported.
     has_named: bool,
     read: ReadOptions,
 }
@@ -138,8 +138,16 @@ impl Printer {
     /// Prints messages, up to one that cannot be decoded.
     fn messages(&mut self, records: Records, schema: &SchemaRef) -> Result<()> {
         let decoder = DecoderBuilder::new(Arc::clone(schema)).with_limits(self.read.limits);
-        match decoder.build_batch_decoder()?.decode(&records) {
-            Ok(batch) => self.objects(&batch),
+        let mut decoder = decoder.build_batch_decoder()?;
+        match decoder.decode(&records) {
+            Ok(batch) => {
+                if let Some((field, _)) = decoder.foreign_fields().filter(|_| !mem::replace(&mut self.has_named, true))
+                {
+                    let what = "extensions, or not defined by the descriptor";
+                    stderr::print(&format!("the messages have fields without columns, such as field {field}: {what}"));
+                }
+                self.objects(&batch)
+            }
             Err(_) if records.len() > 1 => {
                 let half = records.len() / 2;
                 let (first, second) = records.split_at(half);

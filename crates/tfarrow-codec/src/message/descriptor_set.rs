@@ -8,9 +8,13 @@ use std::collections::HashMap;
 use prost_reflect::{
     DescriptorPool,
     prost::Message,
-    prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet},
+    prost_types::{
+        DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
+        field_descriptor_proto::Label,
+    },
 };
 
+use super::similar_names::mark_similar_names;
 use crate::{Error, ErrorKind, Result};
 
 /// Maximum length of a chain of public imports.
@@ -26,12 +30,54 @@ const MAX_IMPORT_CHAINS: u64 = 1 << 20;
 /// which compilers do not write.
 pub fn descriptor_pool(set: &[u8]) -> Result<DescriptorPool> {
     let invalid = |reason: String| Error::usage(ErrorKind::Descriptors(reason));
-    let files = FileDescriptorSet::decode(set).map_err(|error| invalid(error.to_string()))?.file;
+    let mut files = FileDescriptorSet::decode(set).map_err(|error| invalid(error.to_string()))?.file;
+    for file in &files {
+        check_syntax(file).map_err(invalid)?;
+        let mut messages = file.message_type.iter();
+        messages.try_for_each(check_map_entries).map_err(|reason| invalid(format!("{}: {reason}", file.name())))?;
+    }
     check_imports(&files).map_err(invalid)?;
     if let Some(file) = files.iter().find(|file| has_text_options(file)) {
         return Err(invalid(format!("{}: an option is not compiled", file.name())));
     }
-    DescriptorPool::decode(set).map_err(|error| invalid(error.to_string()))
+    let mut has_similar_names = false;
+    for file in &mut files {
+        has_similar_names |= mark_similar_names(file);
+    }
+    let pool = match has_similar_names {
+        true => DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: files }),
+        // The bytes have options that the messages of the library do not.
+        false => DescriptorPool::decode(set),
+    };
+    pool.map_err(|error| invalid(error.to_string()))
+}
+
+/// Checks that a file has a syntax that the library knows.
+fn check_syntax(file: &FileDescriptorProto) -> Result<(), String> {
+    match file.syntax() {
+        "" | "proto2" | "proto3" => Ok(()),
+        other => Err(format!(
+            "{}: the syntax is {other:?}, as of an edition of protobuf; expected proto2 or proto3",
+            file.name()
+        )),
+    }
+}
+
+/// Checks that the entries of maps in a message have a key with the number 1, a value with the number 2, and nothing else. The
+/// library relies on it.
+fn check_map_entries(message: &DescriptorProto) -> Result<(), String> {
+    if message.options.as_ref().is_some_and(|options| options.map_entry()) {
+        let mut numbers: Vec<_> = message.field.iter().map(FieldDescriptorProto::number).collect();
+        numbers.sort_unstable();
+        let is_repeated = |field: &FieldDescriptorProto| field.label() == Label::Repeated;
+        if numbers != [1, 2] || message.field.iter().any(is_repeated) {
+            return Err(format!(
+                "{} is an entry of a map, and has other fields than one key and one value",
+                message.name()
+            ));
+        }
+    }
+    message.nested_type.iter().try_for_each(check_map_entries)
 }
 
 /// The state of a file in the walk over the imports.
@@ -131,7 +177,7 @@ fn field_has_text_options(field: &FieldDescriptorProto) -> bool {
 #[cfg(test)]
 mod tests {
     use prost_reflect::prost_types::{
-        FileOptions, UninterpretedOption, field_descriptor_proto, uninterpreted_option::NamePart,
+        FileOptions, MessageOptions, UninterpretedOption, field_descriptor_proto, uninterpreted_option::NamePart,
     };
 
     use super::*;
@@ -178,6 +224,54 @@ mod tests {
         prost_reflect::prost::encode_length_delimiter(body.len(), &mut whole).unwrap();
         let found = descriptor_pool(&[whole, body].concat()).unwrap_err().to_string();
         assert!(found.contains("recursion limit"), "{found}");
+    }
+
+    #[test]
+    fn a_syntax_of_editions_is_an_error() {
+        let with = |syntax: &str| FileDescriptorProto { syntax: Some(syntax.to_owned()), ..file(0, &[], &[]) };
+        let found = error(vec![with("editions")]);
+        assert_eq!(found, "0: the syntax is \"editions\", as of an edition of protobuf; expected proto2 or proto3");
+        for known in ["", "proto2", "proto3"] {
+            assert!(descriptor_pool(&FileDescriptorSet { file: vec![with(known)] }.encode_to_vec()).is_ok(), "{known}");
+        }
+    }
+
+    #[test]
+    fn entries_of_maps_without_a_key_and_a_value_are_an_error() {
+        let int = |name: &str, number| FieldDescriptorProto {
+            name: Some(name.to_owned()),
+            number: Some(number),
+            label: Some(Label::Optional.into()),
+            r#type: Some(field_descriptor_proto::Type::Int32.into()),
+            ..Default::default()
+        };
+        let with = |fields: &[(&str, i32)]| {
+            let entry = DescriptorProto {
+                name: Some("NumbersEntry".to_owned()),
+                field: fields.iter().map(|(name, number)| int(name, *number)).collect(),
+                options: Some(MessageOptions { map_entry: Some(true), ..Default::default() }),
+                ..Default::default()
+            };
+            let numbers = FieldDescriptorProto {
+                label: Some(Label::Repeated.into()),
+                r#type: Some(field_descriptor_proto::Type::Message.into()),
+                type_name: Some(".M.NumbersEntry".to_owned()),
+                ..int("numbers", 1)
+            };
+            let message = DescriptorProto {
+                name: Some("M".to_owned()),
+                field: vec![numbers],
+                nested_type: vec![entry],
+                ..Default::default()
+            };
+            FileDescriptorProto { message_type: vec![message], ..file(0, &[], &[]) }
+        };
+        let valid = FileDescriptorSet { file: vec![with(&[("value", 2), ("key", 1)])] };
+        assert!(descriptor_pool(&valid.encode_to_vec()).is_ok());
+        let expected = "0: NumbersEntry is an entry of a map, and has other fields than one key and one value";
+        for fields in [&[][..], &[("key", 1)], &[("key", 1), ("value", 3)], &[("key", 1), ("value", 2), ("more", 3)]] {
+            assert_eq!(error(vec![with(fields)]), expected, "{fields:?}");
+        }
     }
 
     #[test]

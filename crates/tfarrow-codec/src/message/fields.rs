@@ -5,7 +5,10 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use prost_reflect::{FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
 
-use super::plan::{MAX_DEPTH, MessageForm};
+use super::{
+    plan::{MAX_DEPTH, MessageForm},
+    similar_names::name_of,
+};
 use crate::{Error, ErrorKind, Limit, Limits, Result};
 
 /// The name of the time zone of timestamps.
@@ -56,7 +59,7 @@ impl FieldMaker<'_> {
             kind => self.value(&kind, depth + usize::from(is_list))?,
         };
         let data_type = if is_list { DataType::List(Arc::new(Field::new_list_field(value, true))) } else { value };
-        Ok(Field::new(field.name(), data_type, field.supports_presence()))
+        Ok(Field::new(name_of(field), data_type, field.supports_presence()))
     }
 
     /// The type of a map at a depth, given the message of its entries.

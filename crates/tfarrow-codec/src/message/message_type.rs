@@ -13,7 +13,7 @@ use prost_reflect::{
     prost_types::{FileDescriptorProto, FileDescriptorSet},
 };
 
-use super::{descriptor_set::descriptor_pool, fields};
+use super::{descriptor_set::descriptor_pool, fields, similar_names::unmark_similar_names};
 use crate::{
     Error, ErrorKind, Limits, RecordType, Result,
     schema::{DESCRIPTORS, MESSAGE, RECORD_TYPE},
@@ -117,7 +117,9 @@ impl MessageType {
         let mut stack = vec![(self.descriptor.parent_file(), false)];
         while let Some((file, is_after_imports)) = stack.pop() {
             if is_after_imports {
-                files.push(FileDescriptorProto { source_code_info: None, ..file.file_descriptor_proto().clone() });
+                let mut file = FileDescriptorProto { source_code_info: None, ..file.file_descriptor_proto().clone() };
+                unmark_similar_names(&mut file);
+                files.push(file);
             } else if seen.insert(file.name().to_owned()) {
                 let imports: Vec<_> = file.dependencies().map(|import| (import, false)).collect();
                 stack.push((file, true));

@@ -29,6 +29,7 @@ mod descriptor_set;
 mod fields;
 mod message_type;
 mod plan;
+mod similar_names;
 
 pub(crate) use self::plan::{
     Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, NumberType, NumberWire, ValuePlan,

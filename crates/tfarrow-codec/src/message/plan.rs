@@ -3,11 +3,16 @@
 //! A plan has all fields of a message, so that a field that the type does not define is recognized. Those without a
 //! column are skipped: a schema with fewer columns, also in its structs, makes decoding cheaper.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
 
+use super::similar_names::name_of;
 use crate::{
     Error, ErrorKind, Result,
     example::wire::{FIXED32, FIXED64, LEN, START_GROUP, VARINT},
@@ -26,6 +31,8 @@ pub(crate) struct MessagePlan {
     pub(crate) name: Arc<str>,
     /// All fields, ordered by their numbers.
     pub(crate) fields: Vec<FieldPlan>,
+    /// The numbers of extensions.
+    pub(crate) extensions: Vec<Range<u32>>,
     /// The indices of the fields of each `oneof`.
     pub(crate) oneofs: Vec<Vec<usize>>,
     /// Whether fields without presence are written if they have the default of their type.
@@ -266,31 +273,32 @@ impl MessagePlan {
         if depth > MAX_DEPTH {
             return Err(unsupported(format!("column {path:?}: structs are nested deeper than {MAX_DEPTH}")));
         }
+        let mut fields: Vec<_> = message.fields().collect();
+        let names: HashSet<_> = fields.iter().map(name_of).collect();
         let mut index_of = HashMap::new();
         for (index, column) in columns.iter().enumerate() {
             let refused = |reason: &str| {
                 let message = message.full_name();
                 Err(unsupported(format!("column {:?}: the message {message} {reason}", join(path, column.name()))))
             };
-            if message.get_field_by_name(column.name()).is_none() {
+            if !names.contains(column.name().as_str()) {
                 return refused("has no such field");
             }
             if index_of.insert(column.name().as_str(), index).is_some() {
                 return refused("has this field once, and it has two columns");
             }
         }
-        let mut fields: Vec<_> = message.fields().collect();
         fields.sort_by_key(FieldDescriptor::number);
         let mut oneofs: Vec<Vec<usize>> = message.oneofs().map(|_| Vec::new()).collect();
         let oneof_of: HashMap<_, _> =
             message.oneofs().enumerate().map(|(index, oneof)| (oneof.name().to_owned(), index)).collect();
         let plan = |(at, field): (usize, &FieldDescriptor)| {
-            let path = join(path, field.name());
+            let path = join(path, name_of(field));
             let oneof = field.containing_oneof().and_then(|oneof| oneof_of.get(oneof.name()).copied());
             if let Some(members) = oneof.and_then(|oneof| oneofs.get_mut(oneof)) {
                 members.push(at);
             }
-            let index = index_of.get(field.name()).copied();
+            let index = index_of.get(name_of(field)).copied();
             let column = index.zip(index.and_then(|index| columns.get(index)));
             let column =
                 column.map(|(index, column)| ColumnOfField::new(index, field, column, &path, depth)).transpose()?;
@@ -299,7 +307,14 @@ impl MessagePlan {
             Ok(FieldPlan { path, number: field.number(), wire_type, is_packable, oneof, column })
         };
         let fields = fields.iter().enumerate().map(plan).collect::<Result<Vec<_>>>()?;
-        Ok(Self { name: message.full_name().into(), fields, oneofs, writes_defaults: false, columns: columns.clone() })
+        Ok(Self {
+            name: message.full_name().into(),
+            fields,
+            extensions: message.extension_ranges().collect(),
+            oneofs,
+            writes_defaults: false,
+            columns: columns.clone(),
+        })
     }
 
     /// Returns the index of the field `number`. The search begins at `guess`.
@@ -373,7 +388,7 @@ impl ColumnOfField {
 /// which for a message is the empty message.
 fn map_entry(entry: &MessageDescriptor, parts: &Fields, path: &str, depth: usize) -> Result<ValuePlan> {
     let names = [entry.map_entry_key_field(), entry.map_entry_value_field()];
-    let named = |(part, field): (&FieldRef, &FieldDescriptor)| part.as_ref().clone().with_name(field.name());
+    let named = |(part, field): (&FieldRef, &FieldDescriptor)| part.as_ref().clone().with_name(name_of(field));
     let renamed: Fields = parts.iter().zip(&names).map(named).collect();
     let plan = MessagePlan::nested(entry, &renamed, path, depth + 1)?.implicit();
     // The columns keep the names that they have in the schema.
@@ -431,7 +446,7 @@ fn nested(
 ) -> Result<Option<ValuePlan>> {
     let parts = |types: &[DataType]| -> Fields {
         let field =
-            |(field, data_type): (FieldDescriptor, &DataType)| Field::new(field.name(), data_type.clone(), false);
+            |(field, data_type): (FieldDescriptor, &DataType)| Field::new(name_of(&field), data_type.clone(), false);
         message.fields().zip(types).map(field).collect()
     };
     let times = || parts(&[DataType::Int64, DataType::Int32]);

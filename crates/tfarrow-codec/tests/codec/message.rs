@@ -15,6 +15,7 @@ use arrow_array::{
     },
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use base64::{Engine, engine::general_purpose::STANDARD};
 use proptest::prelude::*;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, ReflectMessage, Value,
@@ -27,7 +28,8 @@ use prost_reflect::{
 };
 use tfarrow_codec::{
     BatchDecoder, Category, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType, OnError, Records, Remedy,
-    WireError, schema::with_views,
+    WireError,
+    schema::{DESCRIPTORS, with_views},
 };
 
 const NANOS: i64 = 1_000_000_000;
@@ -810,4 +812,45 @@ fn values_that_the_columns_show() {
     assert_eq!(part.get_field_by_name("name").unwrap().as_str(), Some("part of part"));
     let time = column("time").as_primitive::<TimestampNanosecondType>();
     assert_eq!((time.value(0), time.value(2)), (981_173_106_789_000_001, -1));
+}
+
+#[test]
+fn names_of_fields_may_differ_only_in_case_or_underscores() {
+    let field = |name: &str, number| FieldDescriptorProto {
+        name: Some(name.to_owned()),
+        number: Some(number),
+        label: Some(Label::Optional.into()),
+        r#type: Some(Type::Int32.into()),
+        json_name: Some(name.to_owned()),
+        ..Default::default()
+    };
+    let message = DescriptorProto {
+        name: Some("M".to_owned()),
+        field: vec![field("value", 1), field("Value", 2), field("va_lue", 3)],
+        ..Default::default()
+    };
+    for syntax in ["proto2", "proto3"] {
+        let file = FileDescriptorProto {
+            name: Some("case.proto".to_owned()),
+            syntax: Some(syntax.to_owned()),
+            message_type: vec![message.clone()],
+            ..Default::default()
+        };
+        let set = FileDescriptorSet { file: vec![file] }.encode_to_vec();
+        let schema = MessageType::parse(&set, "M").unwrap().schema(&Limits::default()).unwrap();
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(names, ["value", "Value", "va_lue"]);
+        let payload = b"\x08\x05\x10\x06".as_slice();
+        let batch = decode(schema.as_ref().clone(), &[payload]).unwrap();
+        let mut frames = Vec::new();
+        EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
+        assert_eq!(tfarrow_testkit::frame::read(&frames).unwrap(), [payload]);
+        // The metadata has the names of the definition.
+        let known = MessageType::of_schema(&schema).unwrap().unwrap();
+        assert_eq!(known.metadata(), *schema.metadata());
+        let stored = STANDARD.decode(&schema.metadata()[DESCRIPTORS]).unwrap();
+        let stored = FileDescriptorSet::decode(stored.as_slice()).unwrap();
+        let stored: Vec<_> = stored.file[0].message_type[0].field.iter().map(FieldDescriptorProto::name).collect();
+        assert_eq!(stored, names);
+    }
 }

@@ -126,7 +126,8 @@ pub(super) fn gather<'a>(
         let walked = walk.message(body.as_deref().unwrap_or_default());
         walked.map_err(|error| fault(ErrorKind::Message { name: plan.name.to_string(), error }))?;
         if let Some(field) = walk.unknown.filter(|_| context.strict) {
-            return Err(fault(ErrorKind::UnknownField { name: plan.name.to_string(), field }));
+            let is_extension = plan.extensions.iter().any(|numbers| numbers.contains(&field));
+            return Err(fault(ErrorKind::UnknownField { name: plan.name.to_string(), field, is_extension }));
         }
         gathered.iter_mut().for_each(Gathered::end);
         context.cells.check_batch()?;
