@@ -57,6 +57,27 @@ fn a_folder_is_a_source_without_the_files_beside_its_shards() {
 }
 
 #[test]
+fn a_folder_with_the_log_of_a_table_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().to_str().unwrap();
+    write_examples(folder.path(), "a.tfrecord");
+    fs::create_dir(folder.path().join("_delta_log")).unwrap();
+    let out = tempfile::tempdir().unwrap().path().join("out").display().to_string();
+    let query = format!("SELECT * FROM '{source}'");
+    let commands: [&[&str]; 5] =
+        [&["count", source], &["stats", source], &["verify", source], &["convert", source, &out], &["sql", &query]];
+    for command in commands {
+        let error = tfarrow(command).stderr;
+        assert!(
+            error.contains("a table of Delta Lake: its log _delta_log lists the files that are current"),
+            "{error}"
+        );
+    }
+    // A glob names the files.
+    check(&format!("{source}/*.tfrecord"), 50);
+}
+
+#[test]
 fn a_glob_is_a_source() {
     check("testdata/shards/*.tfrecord", 200);
     check("testdata/shards/train-0000[12]-of-*", 100);

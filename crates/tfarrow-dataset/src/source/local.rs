@@ -8,7 +8,10 @@ use std::{
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::resolved::{Exclude, FormatFilter, Resolved};
+use super::{
+    resolved::{Exclude, FormatFilter, Resolved},
+    table_log::table_log_error,
+};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
     file_names::{is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar},
@@ -175,6 +178,7 @@ impl Search {
             if entry.depth() == 0 {
                 continue;
             }
+            check_log(&entry)?;
             if !entry.file_type().is_dir() {
                 match is_hidden(entry.path()) {
                     true => self.resolved.skipped_files.by_name += 1,
@@ -312,6 +316,16 @@ impl Search {
         found.skipped_files.looks_like = found.skipped_files.example.as_deref().and_then(magic::known_file);
         found.or_none(source, searched)
     }
+}
+
+/// Checks that a hidden entry of a folder is no log of a table.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for the log of a table.
+fn check_log(entry: &DirEntry) -> Result<()> {
+    let folder = without_dot(entry.path().parent().unwrap_or(entry.path()));
+    let error = table_log_error(&folder, entry.file_name()).filter(|_| entry.file_type().is_dir());
+    error.map_or(Ok(()), Err)
 }
 
 /// Determines the format of a file in a folder or glob; `None` if it is not a shard.

@@ -12,6 +12,7 @@ mod folder_columns;
 mod local;
 mod remote;
 mod resolved;
+mod table_log;
 
 use std::{
     collections::HashSet,

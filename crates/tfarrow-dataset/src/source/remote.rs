@@ -10,7 +10,10 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectStore, path::Path as Key};
 
-use super::resolved::{Exclude, FormatFilter, Resolved};
+use super::{
+    resolved::{Exclude, FormatFilter, Resolved},
+    table_log::table_log_error,
+};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
     file_names::{is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar},
@@ -60,6 +63,9 @@ pub(super) fn find(source: &str, filter: FormatFilter, exclude: Exclude<'_>) -> 
     }
     let objects = Object::list(&store, key).map_err(failed)?;
     let count = objects.len();
+    if let Some(error) = objects.iter().find_map(|object| log_error(source, &below(object, key))) {
+        return Err(error);
+    }
     let is_visible = |below: &Path| !is_hidden(below);
     let found = select(&location, key, objects, (&is_visible, false), filter, exclude).map_err(failed)?;
     let found = Resolved { missing: missing_shards(&found.shards), ..found };
@@ -105,6 +111,12 @@ fn find_http(source: &str, location: &Location<'_>, filter: FormatFilter) -> Res
 /// Returns whether a component of the path is hidden by its first character, `first`.
 fn has_hidden_part(path: &Path, first: char) -> bool {
     path.iter().any(|part| is_hidden_by(part, first))
+}
+
+/// The error for an object that is part of the log of a table, by its path below the folder `source`.
+fn log_error(source: &str, below: &Path) -> Option<Error> {
+    let folders = below.parent()?.ancestors();
+    folders.filter_map(Path::file_name).find_map(|name| table_log_error(Path::new(source), name))
 }
 
 /// Returns the path of an object below a folder.
