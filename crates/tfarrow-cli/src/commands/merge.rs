@@ -113,7 +113,7 @@ fn read(parts: &[String]) -> Result<MergedResult> {
     let mut merger = PartMerger::default();
     for shard in &found.shards {
         let name = || shard.path.display().to_string();
-        let part = PartialResult::from_bytes(&shard.read_all(MAX_BYTES)?).with_context(name)?;
+        let part = PartialResult::from_bytes(&shard.read_all(PartialResult::MAGIC, MAX_BYTES)?).with_context(name)?;
         merger.add(part).map_err(cause).with_context(name)?;
     }
     merger.finish().map_err(cause)

@@ -328,15 +328,21 @@ impl Shard {
         if is_columnar { self.spool() } else { Ok(()) }
     }
 
-    /// Reads all bytes of the shard, as they are stored.
+    /// Reads all bytes of the shard, as they are stored; only the first ones of a shard that does not begin with `magic`.
     ///
     /// # Errors
     /// An I/O error, and more than `most` bytes.
     #[doc(hidden)]
-    pub fn read_all(&self, most: u64) -> Result<Vec<u8>> {
+    pub fn read_all(&self, magic: &[u8], most: u64) -> Result<Vec<u8>> {
         let wrap = |error| Error::io(&self.path, error);
         let mut bytes = Vec::new();
-        self.open().map_err(wrap)?.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(wrap)?;
+        let mut file = self.open().map_err(wrap)?;
+        file.by_ref().take(magic.len() as u64).read_to_end(&mut bytes).map_err(wrap)?;
+        if bytes != magic {
+            return Ok(bytes);
+        }
+        let rest = most.saturating_add(1).saturating_sub(bytes.len() as u64);
+        file.take(rest).read_to_end(&mut bytes).map_err(wrap)?;
         if bytes.len() as u64 > most {
             return Err(wrap(io::Error::new(
                 io::ErrorKind::FileTooLarge,
@@ -372,6 +378,16 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_another_magic_number_is_not_read() {
+        let file = NamedTempFile::new().unwrap();
+        fs::write(file.path(), b"magic and more").unwrap();
+        let shard = Shard::file(file.path().to_owned(), "a".into(), 14, ShardFormat::TfRecord);
+        assert_eq!(shard.read_all(b"magic", 100).unwrap(), b"magic and more");
+        assert_eq!(shard.read_all(b"other", 100).unwrap(), b"magic");
+        assert!(shard.read_all(b"magic", 13).is_err());
+    }
 
     #[test]
     fn a_copy_is_removed_only_by_the_process_that_made_it() {
