@@ -30,8 +30,9 @@ use super::{
 };
 use crate::{Error, Progress, Result};
 
-/// Bytes that a held record takes beside its key and its data.
-const HELD_BYTES: usize = 160;
+/// Bytes that a held record takes beside its key and its data: its place in a table that is rarely full and is copied where it
+/// grows, its place in the records of its key, and what the allocator adds to the four pieces of memory.
+const HELD_BYTES: usize = 3 * size_of::<(RecordKey, KeyGroup)>() + size_of::<HeldRecord>() + 4 * 16;
 
 /// Compares two data sets by the key features of the options.
 ///
@@ -111,6 +112,18 @@ struct KeyGroup {
     records: [u64; 2],
 }
 
+impl KeyGroup {
+    /// Adds a record of the right data set.
+    fn hold(&mut self, record: HeldRecord) {
+        self.records[1] += 1;
+        // Most keys have one record, and a first growth would make room for four.
+        if self.held.is_empty() {
+            self.held.reserve_exact(1);
+        }
+        self.held.push_back(record);
+    }
+}
+
 /// The records of the right data set that a pass holds, by key.
 #[derive(Default)]
 struct HeldRecords {
@@ -121,9 +134,7 @@ struct HeldRecords {
 impl HeldRecords {
     fn add(&mut self, key: RecordKey, record: HeldRecord) {
         self.bytes += bytes_of(&key, &record);
-        let group = self.groups.entry(key).or_default();
-        group.records[1] += 1;
-        group.held.push_back(record);
+        self.groups.entry(key).or_default().hold(record);
     }
 
     /// Drops the records whose keys are not of `part`.
@@ -161,14 +172,18 @@ impl KeyedComparison<'_> {
                 }
             });
         }
-        let mut unpaired: Vec<_> = held
-            .groups
-            .into_iter()
-            .flat_map(|(key, group)| group.held.into_iter().map(move |r| (key.clone(), r)))
-            .collect();
+        self.add_right(held)
+    }
+
+    /// Adds the records of the right data set that have no partner, in their order.
+    fn add_right(&mut self, held: HeldRecords) -> Result<()> {
+        let mut unpaired = Vec::with_capacity(held.groups.values().map(|group| group.held.len()).sum());
+        for (key, group) in &held.groups {
+            unpaired.extend(group.held.iter().map(|record| (key, record)));
+        }
         unpaired.sort_unstable_by_key(|(_, record)| record.number);
         for (key, HeldRecord { number, position, data }) in unpaired {
-            self.add_unpaired(1, (number, position), &data, Some(&key))?;
+            self.add_unpaired(1, (*number, position.clone()), data, Some(key))?;
         }
         Ok(())
     }
@@ -334,7 +349,24 @@ fn keep_first(differences: &mut Vec<RecordDifference>, max: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn a_record_with_a_key_of_its_own_takes_the_place_of_one() {
+        let position = RecordPosition { path: Arc::default(), record: 0, offset: None };
+        let held = || HeldRecord { number: 0, position: position.clone(), data: Box::default() };
+        let mut group = KeyGroup::default();
+        group.hold(held());
+        assert_eq!(group.held.capacity(), 1);
+        // A place in the table may be empty, or be copied where the table grows.
+        assert!(HELD_BYTES >= 3 * size_of::<(RecordKey, KeyGroup)>() + size_of::<HeldRecord>());
+        for _ in 0..100 {
+            group.hold(held());
+        }
+        assert!(group.held.capacity() < 256 && group.records == [0, 101]);
+    }
 
     #[test]
     fn parts_of_keys_are_halved() {
