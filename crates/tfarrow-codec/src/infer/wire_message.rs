@@ -21,7 +21,7 @@ use crate::example::wire::{self, FIXED32, FIXED64, LEN, START_GROUP, VARINT};
 
 /// Maximum depth of messages in messages that are looked into.
 const MOST_DEPTH: usize = 8;
-/// Maximum number of fields of a record, those of nested messages included.
+/// Maximum number of fields of a record, and of the messages nested in it. Nested messages beyond it are bytes.
 const MOST_FIELDS: usize = 100_000;
 /// Maximum number of fields of a [`WireFields`].
 const MOST_PATHS: usize = 1_000;
@@ -78,7 +78,8 @@ pub struct WireMessage<'a> {
 }
 
 impl<'a> WireMessage<'a> {
-    /// Reads the fields of a record; `None` if it is no protobuf message, is empty, or has more than 100,000 fields.
+    /// Reads the fields of a record; `None` if it is no protobuf message, is empty, or has more than 100,000 fields. Messages
+    /// nested in it are looked into until they have as many.
     ///
     /// ```
     /// use tfarrow_codec::infer::{WireMessage, WireValue};
@@ -94,16 +95,24 @@ impl<'a> WireMessage<'a> {
     fn read(mut rest: &'a [u8], depth: usize, left: &mut usize) -> Option<Self> {
         let mut fields = Vec::new();
         while !rest.is_empty() {
-            *left = left.checked_sub(1)?;
+            if depth < MOST_DEPTH {
+                *left = left.checked_sub(1)?;
+            } else if fields.len() == MOST_FIELDS {
+                return None;
+            }
             let (number, wire_type) = wire::tag(&mut rest).ok()?;
             let value = match wire_type {
                 VARINT => WireValue::Varint(wire::varint(&mut rest).ok()?),
                 FIXED64 => WireValue::Fixed64(u64::from_le_bytes(wire::fixed64(&mut rest).ok()?)),
                 FIXED32 => WireValue::Fixed32(u32::from_le_bytes(wire::fixed32(&mut rest).ok()?)),
-                LEN => Self::value(wire::bytes(&mut rest).ok()?, depth, left)?,
+                LEN => Self::value(wire::bytes(&mut rest).ok()?, depth, left),
                 START_GROUP => {
                     let body = wire::group(&mut rest, number, depth).ok()?;
-                    WireValue::Message(Self::read(body, depth.checked_sub(1)?, left)?)
+                    match Self::read(body, depth.checked_sub(1)?, left) {
+                        Some(message) => WireValue::Message(message),
+                        None if *left == 0 => WireValue::Bytes(body),
+                        None => return None,
+                    }
                 }
                 _ => return None,
             };
@@ -112,8 +121,8 @@ impl<'a> WireMessage<'a> {
         Some(Self { fields })
     }
 
-    /// Decides what bytes with a length are. `None` if there are too many fields.
-    fn value(bytes: &'a [u8], depth: usize, left: &mut usize) -> Option<WireValue<'a>> {
+    /// Decides what bytes with a length are.
+    fn value(bytes: &'a [u8], depth: usize, left: &mut usize) -> WireValue<'a> {
         let text = std::str::from_utf8(bytes).ok().filter(|_| !has_control_character(bytes));
         // A message whose first field is number 1 with a length begins with a line feed, as text seldom does.
         if text.is_none() || bytes.first() == Some(&b'\n') {
@@ -122,10 +131,10 @@ impl<'a> WireMessage<'a> {
             // Fields of bytes that are no message count too, so that the work has a limit.
             *left = after;
             if let Some(message) = message {
-                return Some(WireValue::Message(message));
+                return WireValue::Message(message);
             }
         }
-        Some(text.map_or(WireValue::Bytes(bytes), WireValue::Text))
+        text.map_or(WireValue::Bytes(bytes), WireValue::Text)
     }
 }
 
@@ -206,6 +215,18 @@ mod tests {
         // Each level of these bytes is tried as a message once.
         let groups = [0x0b; 100_000];
         assert_eq!(WireMessage::parse(&groups), None);
+    }
+
+    #[test]
+    fn a_record_with_many_fields_in_nested_messages_is_a_message() {
+        let nested = [8, 1].repeat(MOST_FIELDS - 40_000);
+        let mut field = vec![0x12, 0xc0, 0xa9, 0x07];
+        assert_eq!(nested.len(), 0x40 | 0x29 << 7 | 0x07 << 14);
+        field.extend_from_slice(&nested);
+        let record = [&field[..], &field, b"\x08\x07"].concat();
+        let message = WireMessage::parse(&record).unwrap();
+        let kinds: Vec<_> = message.fields.iter().map(|(_, value)| value.kind()).collect();
+        assert_eq!(kinds, ["message", "bytes", "integer"]);
     }
 
     #[test]
