@@ -39,8 +39,8 @@ use datafusion_proto::{
 };
 use prost::Message;
 use tfarrow_datafusion::wire::{
-    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink, TfRecordSinkWire, check_shared, has_message,
-    plan_function,
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink, TfRecordSinkWire, check_shared,
+    has_message, plan_function,
 };
 use tfarrow_dataset::guard;
 

@@ -1,7 +1,8 @@
 //! Messages of the operators of this program: messages of `tfarrow-datafusion` beside those of `datafusion-proto`.
 
 use datafusion_proto::protobuf::{
-    CsvSink, FileScanExecConf, FileSinkConfig, JsonSink, PhysicalExprNode, PhysicalPlanNode, PhysicalSortExprNodeCollection,
+    CsvSink, FileScanExecConf, FileSinkConfig, JsonSink, PhysicalExprNode, PhysicalPlanNode,
+    PhysicalSortExprNodeCollection,
 };
 use tfarrow_datafusion::wire::{CompactBatchesWire, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire};
 

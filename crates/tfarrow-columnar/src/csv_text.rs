@@ -25,10 +25,15 @@ pub fn csv_text(array: &dyn Array, row: usize) -> io::Result<Option<Cow<'_, str>
         Value::Float(value) if !value.is_finite() => Cow::Borrowed(not_finite(value.into())),
         Value::Double(value) if !value.is_finite() => Cow::Borrowed(not_finite(value)),
         Value::Digits(text) | Value::Other(text) => Cow::Owned(text),
-        Value::Bytes(_) | Value::List(_) | Value::Struct(..) | Value::Map(_) | Value::Bool(_) | Value::Int(_)
-        | Value::UInt(_) | Value::Float(_) | Value::Double(_) => {
-            Cow::Owned(json_text(&JsonCell::new(array, row, FullCell))?)
-        }
+        Value::Bytes(_)
+        | Value::List(_)
+        | Value::Struct(..)
+        | Value::Map(_)
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_) => Cow::Owned(json_text(&JsonCell::new(array, row, FullCell))?),
     }))
 }
 

@@ -6,9 +6,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType};
 use tfarrow_columnar::{FullCell, JsonCell, Value, entries, json_text, not_finite};
 
-use super::{
-    humanize::{blob, count, shortened},
-};
+use super::humanize::{blob, count, shortened};
 use crate::text::{escape, escape_except};
 
 /// Number of characters shown of a text.

@@ -88,16 +88,8 @@ impl FileSink for TextSink {
             }
         };
         let compression = compression.into();
-        spawn_writer_tasks_and_join(
-            context,
-            serializer,
-            compression,
-            level,
-            object_store,
-            demux_task,
-            file_stream_rx,
-        )
-        .await
+        spawn_writer_tasks_and_join(context, serializer, compression, level, object_store, demux_task, file_stream_rx)
+            .await
     }
 }
 
