@@ -136,9 +136,11 @@ fn text_that_is_not_utf8_is_an_error_with_its_column() {
     bytes[value] = 0xff;
     fs::write(at("a.parquet"), bytes).unwrap();
     let expected = "column \"name\" is annotated as text, and has bytes that are not UTF-8; leave the column out";
-    for command in [&["head"][..], &["stats"], &["convert", &at("out.arrow")], &["convert", &at("out.tfrecord")]] {
-        let args = [&command[..1], &[&at("a.parquet")], &command[1..]].concat();
-        let error = tfarrow(&args).stderr;
+    let (file, arrow, records) = (at("a.parquet"), at("out.arrow"), at("out.tfrecord"));
+    let commands: [&[&str]; 4] =
+        [&["head", &file], &["stats", &file], &["convert", &file, &arrow], &["convert", &file, &records]];
+    for command in commands {
+        let error = tfarrow(command).stderr;
         assert!(error.contains(expected), "{command:?}: {error}");
     }
     tfarrow(&["convert", &at("a.parquet"), &at("id.tfrecord"), "--columns", "id"]).ends(0);
