@@ -134,7 +134,7 @@ def normal(value, type):
 
 
 def text(key):
-    return key.decode() if isinstance(key, bytes) else str(key)
+    return key.decode() if isinstance(key, bytes) else str(key).lower() if isinstance(key, bool) else str(key)
 
 
 def nanoseconds(value):
@@ -365,11 +365,12 @@ def text_is_bytes(values, type):
 
 
 def milliseconds(values, type):
-    """hyparquet: times are JavaScript's Date, which has milliseconds."""
+    """hyparquet: times are JavaScript's Date, which has milliseconds; the rest is cut off, towards 1970."""
     from pyarrow import types
 
     if types.is_timestamp(type):
-        return [value if value is None else value // 10**6 * 10**6 for value in values]
+        cut = lambda value: abs(value) // 10**6 * 10**6 * (1 if value > 0 else -1)
+        return [value if value is None else cut(value) for value in values]
     return within(values, type, milliseconds)
 
 
@@ -411,7 +412,7 @@ READERS = {
         [],
         {"corresponds to no data": "a file without rows", "does not have a datasets dtype": "maps"},
     ),
-    "hyparquet": (with_hyparquet, None, [], {"parquet map column missing keys": "maps whose key is not named `key`"}),
+    "hyparquet": (with_hyparquet, None, [milliseconds], {}),
     "chDB": (with_chdb, no_empty_name, [no_null_groups, text_is_bytes], {"EMPTY_LIST_OF_COLUMNS": "no column with a name"}),
 }
 
