@@ -100,7 +100,7 @@ mod _tfarrow {
             validate::{report, validate},
             verify::verify,
         },
-        query::sql,
+        query::{runs_at_once, sql},
         run_program, share,
         source::Source,
         stream::{RawStream, RawTable},

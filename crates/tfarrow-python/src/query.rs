@@ -10,12 +10,17 @@ use datafusion::{
     execution::SendableRecordBatchStream,
     physical_plan::{stream::RecordBatchStreamAdapter, streaming::PartitionStream},
     prelude::SessionContext,
-    sql::parser::Statement,
+    sql::{
+        parser::Statement,
+        sqlparser::ast::{self, SetExpr},
+    },
 };
 use futures::StreamExt;
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_codec::schema_of_rows;
-use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, plan_statement, statements};
+use tfarrow_datafusion::{
+    OnNotice, QueryLimits, SessionOptions, explain_missing_column, plan_statement, session_context, statements,
+};
 
 use crate::{
     options::ReadingOptions,
@@ -43,6 +48,63 @@ pub(crate) fn sql(
     };
     let tables = tables.iter().map(table).collect::<PyResult<_>>()?;
     start(py, &running, Wording::Sql, query, tables).map(RawStream::new)
+}
+
+/// Whether statements run when they are given, once, and not each time that their rows are read: one of them writes, or the last
+/// one has no rows. False for statements that cannot be parsed, whose error is that of reading.
+#[pyfunction]
+pub(crate) fn runs_at_once(py: Python<'_>, query: &str) -> bool {
+    let parsed = py.detach(|| -> Result<Vec<Statement>> {
+        let context = session_context(SessionOptions::default())?;
+        statements(query, &context, QueryLimits::default())?.collect()
+    });
+    let Ok(statements) = parsed else { return false };
+    statements.iter().any(|statement| effect(statement) == Effect::Writes)
+        || statements.last().is_some_and(|last| effect(last) == Effect::Defines)
+}
+
+/// What a statement does besides returning rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Nothing,
+    /// Changes the session, and so the statements after it.
+    Defines,
+    /// Changes files, or may do so.
+    Writes,
+}
+
+fn effect(statement: &Statement) -> Effect {
+    match statement {
+        Statement::CopyTo(_) => Effect::Writes,
+        Statement::Explain(explain) if explain.options.analyze => effect(&explain.statement),
+        Statement::Explain(_) => Effect::Nothing,
+        Statement::CreateExternalTable(_) | Statement::Reset(_) => Effect::Defines,
+        Statement::Statement(statement) => effect_of_ast(statement),
+    }
+}
+
+fn effect_of_ast(statement: &ast::Statement) -> Effect {
+    use ast::Statement as S;
+    match statement {
+        S::Query(query) => match *query.body {
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => Effect::Writes,
+            _ => Effect::Nothing,
+        },
+        // A prepared statement may be one that writes.
+        S::Insert(_)
+        | S::Update(_)
+        | S::Delete(_)
+        | S::Merge(_)
+        | S::Truncate(_)
+        | S::Copy { .. }
+        | S::Execute { .. } => Effect::Writes,
+        S::Explain { .. } | S::ExplainTable { .. } => Effect::Nothing,
+        S::ShowTables { .. } | S::ShowColumns { .. } | S::ShowVariable { .. } | S::ShowCreate { .. } => Effect::Nothing,
+        S::ShowFunctions { .. } | S::ShowVariables { .. } | S::ShowDatabases { .. } | S::ShowSchemas { .. } => {
+            Effect::Nothing
+        }
+        _ => Effect::Defines,
+    }
 }
 
 /// Starts statements over these tables.

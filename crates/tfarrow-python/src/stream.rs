@@ -4,16 +4,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::SchemaRef;
-use datafusion::error::DataFusionError;
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyCapsule};
+use datafusion::{catalog::MemTable, error::DataFusionError, prelude::SessionContext};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyCapsule, PyDict},
+};
+use tfarrow_datafusion::OnNotice;
 use tfarrow_loader::Rebatch;
 
 use crate::{
     batch::RawBatch,
     capsule::{export_schema, export_stream},
     foreign_rows::ForeignRows,
+    options::ReadingOptions,
     remedy::Wording,
-    rows::{QueryRows, RowsError},
+    rows::{QueryRows, RowsError, Running},
 };
 
 /// The rows of a query that has started. They can be read once.
@@ -165,7 +171,7 @@ fn gone() -> PyErr {
     PyValueError::new_err("the stream was read: make a new one from the scan")
 }
 
-/// QueryRows in memory, which other packages read without a copy.
+/// Rows in memory, which other packages read without a copy.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct RawTable {
     schema: SchemaRef,
@@ -187,5 +193,18 @@ impl RawTable {
         drop(requested_schema);
         let batches = self.batches.clone().into_iter().map(Ok);
         export_stream(py, Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema))))
+    }
+
+    /// A stream of the rows, in batches of at most `batch_rows` rows.
+    #[pyo3(signature = (batch_rows=None))]
+    fn stream(&self, py: Python<'_>, batch_rows: Option<usize>) -> PyResult<RawStream> {
+        let running = Running { batch_rows, ..Running::of(&ReadingOptions::of(&PyDict::new(py))?) };
+        let (schema, batches) = (Arc::clone(&self.schema), self.batches.clone());
+        let plan = move |context: SessionContext, _: OnNotice| async move {
+            let table = MemTable::try_new(schema, vec![batches])?;
+            Ok(context.read_table(Arc::new(table))?.execute_stream().await?)
+        };
+        let rows = py.detach(|| QueryRows::start(&running, Wording::Sql, plan));
+        rows.map(RawStream::new).map_err(|error| error.raise(py, Wording::Sql))
     }
 }

@@ -529,6 +529,46 @@ def test_last_of_several_statements_has_the_rows():
     assert tfarrow.sql("CREATE TABLE a AS SELECT 1 AS x; SELECT x + 1 AS y FROM a").to_pylist() == [{"y": 2}]
 
 
+def test_statements_that_write_run_at_once_and_once(tmp_path):
+    path = tmp_path / "c.tfrecord"
+    result = tfarrow.sql(f"COPY (SELECT 1 AS a UNION ALL SELECT 2) TO '{path}'")
+    assert tfarrow.count(path) == 2
+    path.unlink()
+    for _ in range(2):
+        assert result.to_pylist() == [{"count": 2}]
+        assert "count" in result._repr_html_() and [batch.num_rows for batch in result.batches()] == [1]
+    assert not path.exists()
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(result)
+    # The rows of the last statement, also if an earlier one writes.
+    both = tfarrow.sql(f"COPY (SELECT 1 AS a) TO '{path}'; SELECT * FROM '{path}'")
+    path.unlink()
+    assert both.to_pylist() == [{"a": 1}] == both.to_pylist()
+
+
+def test_insert_runs_once(tmp_path):
+    create = f"CREATE EXTERNAL TABLE t (a BIGINT) STORED AS TFRECORD LOCATION '{tmp_path}/rows/'"
+    for rows in (1, 2):
+        result = tfarrow.sql(f"{create}; INSERT INTO t VALUES (5)")
+        assert result.to_pylist() == result.to_pylist() == [{"count": 1}]
+        assert tfarrow.count(tmp_path / "rows") == rows
+    assert tfarrow.sql(f"{create}; EXPLAIN ANALYZE INSERT INTO t VALUES (7)").to_pylist()
+    assert tfarrow.count(tmp_path / "rows") == 3
+
+
+def test_statements_without_rows_run_at_once():
+    with pytest.raises(tfarrow.errors.TfarrowError):
+        tfarrow.sql("CREATE TABLE a AS SELECT * FROM 'no/such/file'")
+    assert tfarrow.sql("CREATE TABLE a AS SELECT 1 AS x").to_pylist() == []
+    assert tfarrow.sql("SET tfarrow.layout = 'list'").to_pylist() == []
+
+
+@pytest.mark.parametrize("query", ["SELECT 1 / 0", "EXPLAIN COPY (SELECT 1) TO 'x.tfrecord'", "SHOW TABLES", "DESCRIBE t", "SUMMARIZE t", "COPY COPY", "CREATE VIEW v AS SELECT 1; FROM v"])
+def test_other_statements_run_when_they_are_read(query, monkeypatch):
+    monkeypatch.setattr(tfarrow.Result, "run", None)
+    tfarrow.sql(query)
+
+
 def test_memory_limit_spills_or_fails_with_an_error():
     query = "SELECT count(*) AS n FROM (SELECT value, count(*) FROM generate_series(1, 300000) GROUP BY value)"
     assert tfarrow.sql(query, memory_limit=200_000_000).to_pylist() == [{"n": 300_000}]

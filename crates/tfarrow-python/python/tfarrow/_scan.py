@@ -380,15 +380,24 @@ def read_table(source: Source, **options: Any) -> pa.Table:
 
 
 class Result(Rows):
-    """The rows of a query, which runs each time that they are read. Made by :func:`sql`."""
+    """The rows of a query, which runs each time that they are read, or those of statements that have run. Made by :func:`sql`."""
 
     def __init__(self, query: str, tables: dict[str, Any], options: dict[str, Any]):
         self._query, self._tables, self._options = query, tables, options
+        # The rows of statements that have run.
+        self._rows: _tfarrow.RawTable | None = None
         # Iterators, such as a RecordBatchReader of pyarrow, can be read once.
         self._once = [name for name, table in tables.items() if hasattr(table, "__next__")]
         self._is_read = False
 
+    def run(self) -> Result:
+        """Runs the statements now, and keeps their rows."""
+        self._rows = self._stream().read_all()
+        return self
+
     def _stream(self, batch_rows: int | None = None) -> _tfarrow.RawStream:
+        if self._rows is not None:
+            return self._rows.stream(batch_rows)
         if self._once and self._is_read:
             raise UsageError(f"table {self._once[0]} is an iterator, which the query has read already: make a table of it")
         self._is_read = True
@@ -396,6 +405,8 @@ class Result(Rows):
         return _tfarrow.sql(self._query, tables, self._options, batch_rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._rows is not None:
+            raise TypeError("the result of statements that have run cannot be pickled: they would run again; pickle to_arrow()")
         return (Result, (self._query, self._tables, self._options))
 
     def __repr__(self) -> str:
@@ -414,10 +425,11 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
 
     Returns:
         A :class:`Result`. The query runs when it is read, each time anew; all its statements run, and the rows are those of
-        the last one.
+        the last one. Statements that write (``COPY``, ``INSERT``), and those whose last one has no rows (``CREATE``, ``SET``), run
+        at once, and only once: the result keeps their rows in memory.
 
     Raises:
-        SqlError: the query is invalid or fails. Raised when the result is read, as are exceptions of the tables.
+        SqlError: the query is invalid or fails. Raised when the query runs, as are exceptions of the tables.
         DataError: a batch of a table has other columns or types than its schema.
 
     >>> tfarrow.sql("SELECT city, avg(price) AS mean FROM 'testdata/shards/' GROUP BY city ORDER BY city LIMIT 1").to_pylist()
@@ -432,4 +444,5 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
     given = {"bytes_type": "binary", **(options or {})}
     if memory_limit is not None:
         given["memory_limit"] = memory_limit
-    return Result(query, tables, given)
+    result = Result(query, tables, given)
+    return result.run() if _tfarrow.runs_at_once(query) else result

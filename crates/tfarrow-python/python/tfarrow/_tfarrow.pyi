@@ -31,6 +31,7 @@ __all__ = [
     "repair",
     "report",
     "run_program",
+    "runs_at_once",
     "schema",
     "schema_pbtxt",
     "share",
@@ -107,6 +108,9 @@ class RawStream:
 class RawTable:
     """Rows in memory, which other packages read without a copy."""
 
+    def stream(self, batch_rows: int | None = None) -> RawStream:
+        """The rows, in batches of at most ``batch_rows`` rows."""
+
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -179,6 +183,9 @@ class RawSchema:
 
 def sql(query: str, tables: dict[str, Any], options: _Options, batch_rows: int | None = None) -> RawStream:
     """Runs statements, and returns the rows of the last one. ``tables`` have ``_tfarrow_batches`` or ``__arrow_c_stream__``."""
+
+def runs_at_once(query: str) -> bool:
+    """Whether statements run when they are given, because one of them writes or the last one has no rows."""
 
 def write(data: object, target: str, options: _Options) -> int:
     """Writes the rows of an object with ``_tfarrow_batches`` or ``__arrow_c_stream__``, and returns the number of records."""
