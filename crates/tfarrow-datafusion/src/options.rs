@@ -49,8 +49,9 @@ const MAX_SHARDS: usize = 1000;
 /// | `shards` | `auto`, a number | `auto` |
 /// | `overwrite` | `true`, `false` | `false` |
 /// | `lossy` | `true`, `false` | `false` |
+/// | `round_floats` | `true`, `false` | `false` |
 ///
-/// The last four are options of writing. The compression of files that are read is detected from their content.
+/// The last five are options of writing. The compression of files that are read is detected from their content.
 ///
 /// ```
 /// use datafusion::common::config::ExtensionOptions;
@@ -108,6 +109,8 @@ pub struct TfRecordOptions {
     pub overwrite: bool,
     /// Whether to write values that TFRecord cannot represent exactly, such as float64, as the nearest value.
     pub lossy: bool,
+    /// Whether to round floats of 64 bits to those of 32 bits, the only ones of records, and to report how many changed.
+    pub round_floats: bool,
 }
 
 /// Arrow types of bytes and text.
@@ -225,6 +228,7 @@ impl Default for TfRecordOptions {
             shards: None,
             overwrite: false,
             lossy: false,
+            round_floats: false,
         }
     }
 }
@@ -277,7 +281,7 @@ struct Setting {
 }
 
 /// All options, in the order of `SHOW ALL`.
-const SETTINGS: [Setting; 19] = [
+const SETTINGS: [Setting; 20] = [
     Setting {
         name: "layout",
         values: names::<Layout>,
@@ -425,6 +429,13 @@ const SETTINGS: [Setting; 19] = [
         set: |options, value| put(&mut options.lossy, value),
         show: |options| options.lossy.to_string(),
     },
+    Setting {
+        name: "round_floats",
+        values: booleans,
+        description: "Whether to round float64 to float32 in written files, and to report how many values changed",
+        set: |options, value| put(&mut options.round_floats, value),
+        show: |options| options.round_floats.to_string(),
+    },
 ];
 
 /// The names of an enum's values.
@@ -570,7 +581,7 @@ mod tests {
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
                      record_type, proto, message, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
                      bytes_type, metadata_columns, purge_orphaned_data, pushdown_filters, preserve_order, piece_bytes, compression, \
-                     shards, overwrite, lossy";
+                     shards, overwrite, lossy, round_floats";
         check("layuot", "list", Err(error));
     }
 }

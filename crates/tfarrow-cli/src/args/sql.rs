@@ -25,7 +25,7 @@ Names for --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and 
   layout, record_type, proto, message, on_conflict, sample_records, verify_crc, on_error,
   partial_tail, bytes_type, metadata_columns, purge_orphaned_data, pushdown_filters,
   preserve_order, piece_bytes,
-  and for written files compression, shards, overwrite, lossy
+  and for written files compression, shards, overwrite, lossy, round_floats
 
 Examples:
   tfarrow sql \"SELECT city, avg(price) FROM 'shards/*.tfrecord' GROUP BY city\"

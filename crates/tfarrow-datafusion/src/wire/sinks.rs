@@ -50,6 +50,9 @@ pub struct TfRecordSinkWire {
     /// Whether all rows go to files whose names are known before the first row.
     #[prost(bool, tag = "8")]
     pub is_single: bool,
+    /// Whether to round floats of 64 bits to those of 32 bits.
+    #[prost(bool, tag = "9")]
+    pub round_floats: bool,
 }
 
 impl TfRecordSinkWire {
@@ -66,6 +69,7 @@ impl TfRecordSinkWire {
             preserve_order: options.preserve_order,
             stem: stem.to_owned(),
             is_single,
+            round_floats: options.round_floats,
         };
         Some((wire, config))
     }
@@ -86,6 +90,7 @@ impl TfRecordSinkWire {
             shards: self.shards.map(valid).transpose()?,
             overwrite: self.overwrite,
             lossy: self.lossy,
+            round_floats: self.round_floats,
             record_type,
             preserve_order: self.preserve_order,
             ..TfRecordOptions::default()

@@ -34,11 +34,12 @@ use futures::future;
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
 use tfarrow_codec::{Encoder, EncoderBuilder, frame};
-use tfarrow_dataset::{CompleteFile, Compression, Error, OutputFile, ShardWriter, file_names};
+use tfarrow_dataset::{CompleteFile, Compression, Error, OutputFile, RowLosses, ShardWriter, file_names};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
     blocking::blocking,
+    catalog::registry::TableRegistry,
     error::external,
     options::TfRecordOptions,
     write::{
@@ -111,7 +112,7 @@ impl TfRecordSink {
     }
 
     fn encoder(&self) -> Result<Encoder> {
-        let mut builder = EncoderBuilder::new().with_lossy(self.options.lossy);
+        let mut builder = EncoderBuilder::new().with_lossy(self.options.lossy).with_rounding(self.options.round_floats);
         if let Some(record_type) = self.options.record_type {
             builder = builder.with_record_type(record_type);
         }
@@ -234,7 +235,7 @@ impl FileSink for TfRecordSink {
 
     async fn spawn_writer_tasks_and_join(
         &self,
-        _context: &Arc<TaskContext>,
+        context: &Arc<TaskContext>,
         demux_task: SpawnedTask<Result<()>>,
         mut files: DemuxedStreamReceiver,
         store: Arc<dyn ObjectStore>,
@@ -248,10 +249,11 @@ impl FileSink for TfRecordSink {
             let shards = names.iter().map(|name| self.create(name, &store)).collect::<Result<_>>()?;
             tasks.spawn(write_shards(self.encoder()?, shards, batches));
         }
-        let (mut rows, mut complete) = (0, Vec::new());
+        let (mut rows, mut losses, mut complete) = (0, RowLosses::default(), Vec::new());
         while let Some(done) = tasks.join_next().await {
             let (written, files) = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
-            rows += written;
+            rows += written.rows;
+            losses.merge(written.losses);
             complete.extend(files);
         }
         // If the rows ended with an error, no file gets its name.
@@ -260,11 +262,22 @@ impl FileSink for TfRecordSink {
             Some(folder) if !self.is_single => persist_in(&folder, &store, complete).await?,
             _ => persist(complete).await?,
         }
+        if let Some(registry) = context.session_config().get_extension::<TableRegistry>() {
+            registry.notify_losses(&losses);
+        }
         Ok(rows)
     }
 }
 
-/// Encodes the rows, deals the records out to the shards, and closes these. Returns the number of rows, and the files.
+/// What was encoded.
+#[derive(Default)]
+struct Encoded {
+    rows: u64,
+    /// The values that were changed.
+    losses: RowLosses,
+}
+
+/// Encodes the rows, deals the records out to the shards, and closes these. Returns what was encoded, and the files.
 ///
 /// The shard of a record depends only on the number of the record, so that equal rows always give equal files. One thread
 /// encodes, so that errors have row numbers; each shard is compressed and written on its own thread.
@@ -272,7 +285,7 @@ async fn write_shards(
     encoder: Encoder,
     mut shards: Vec<ShardFile>,
     batches: Receiver<RecordBatch>,
-) -> Result<(u64, Vec<CompleteFile>)> {
+) -> Result<(Encoded, Vec<CompleteFile>)> {
     let name = shards.first().map(|shard| shard.name.clone()).unwrap_or_default();
     let (send, mut encoded) = channel(1);
     let encoding = SpawnedTask::spawn(encode(encoder, name, batches, send));
@@ -284,20 +297,20 @@ async fn write_shards(
         };
         shards = on_threads(shards.into_iter().zip(shares), |(shard, frames)| shard.write(&frames)).await?;
     }
-    let rows = encoding.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
-    Ok((rows, on_threads(shards, ShardFile::close).await?))
+    let encoded = encoding.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
+    Ok((encoded, on_threads(shards, ShardFile::close).await?))
 }
 
-/// Encodes the rows of all batches, and returns their number.
+/// Encodes the rows of all batches.
 async fn encode(
     encoder: Encoder,
     name: PathBuf,
     mut batches: Receiver<RecordBatch>,
     frames: Sender<Vec<u8>>,
-) -> Result<u64> {
-    let (mut encoder, mut rows) = (encoder, 0);
+) -> Result<Encoded> {
+    let (mut encoder, mut all) = (encoder, Encoded::default());
     while let Some(batch) = batches.recv().await {
-        rows += batch.num_rows() as u64;
+        all.rows += batch.num_rows() as u64;
         let name = name.clone();
         let encoded = blocking(move || {
             let mut frames = Vec::new();
@@ -312,7 +325,10 @@ async fn encode(
             break;
         }
     }
-    Ok(rows)
+    for (column, change, times) in encoder.losses() {
+        *all.losses.changed.entry(format!("column {column:?}: {change}")).or_default() += times;
+    }
+    Ok(all)
 }
 
 /// Deals the frames out to `shards` shards: record `n` goes to shard `n % shards`. `records` counts the records so far.
