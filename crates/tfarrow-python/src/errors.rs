@@ -67,6 +67,12 @@ pub(crate) fn mismatched(py: Python<'_>, column: Option<String>, text: &str) -> 
     Finding { class: "DataError", feature: column, ..Finding::default() }.raise(py, text)
 }
 
+/// The error of rows that do not have all features of their records.
+pub(crate) fn incomplete(py: Python<'_>, text: &str) -> PyErr {
+    Finding { class: "DataError", ..Finding::default() }
+        .raise(py, &format!("not all features would be written: {text}"))
+}
+
 /// The exception of Python code that ended a query: the same object.
 pub(crate) fn raised_in(py: Python<'_>, error: &(dyn Error + 'static)) -> Option<PyErr> {
     let mut next = Some(error);

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use tfarrow_datafusion::Notice;
 use tfarrow_dataset::DamageReport;
 
-use crate::remedy::Wording;
+use crate::{errors, remedy::Wording};
 
 /// The warnings of a query, which its threads gather.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct Notices(Mutex<Gathered>);
 #[derive(Debug, Default)]
 struct Gathered {
     skipped: DamageReport,
+    /// Features without a column.
+    unknown: Vec<String>,
     others: Vec<String>,
 }
 
@@ -28,7 +30,7 @@ impl Notices {
         match notice {
             Notice::Skipped(skipped) => gathered.skipped.merge(skipped.clone()),
             Notice::Losses(losses) => gathered.others.extend(losses.notes()),
-            Notice::UnknownFeatures(unknown) => gathered.others.push(match (&unknown.sample, wording) {
+            Notice::UnknownFeatures(unknown) => gathered.unknown.push(match (&unknown.sample, wording) {
                 (Some(sample), Wording::Arguments) => {
                     let remedy = "sample=\"all\" infers it from all records";
                     format!("{}; the schema was inferred from {sample}: {remedy}", unknown.description())
@@ -44,8 +46,19 @@ impl Notices {
     /// # Errors
     /// A warning that a filter of the caller has made an error.
     pub(crate) fn issue(&self, py: Python<'_>) -> PyResult<()> {
-        let Gathered { skipped, others } = mem::take(&mut *self.gathered());
-        warn(py, &skipped, &others)
+        let Gathered { skipped, unknown, others } = mem::take(&mut *self.gathered());
+        warn(py, &skipped, &[unknown, others].concat())
+    }
+
+    /// Refuses features without a column, for rows that are to have all.
+    ///
+    /// # Errors
+    /// DataError, with the names of the features.
+    pub(crate) fn refuse_unknown(&self, py: Python<'_>) -> PyResult<()> {
+        match self.gathered().unknown.first() {
+            Some(text) => Err(errors::incomplete(py, text)),
+            None => Ok(()),
+        }
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {

@@ -84,7 +84,7 @@ impl RawStream {
     /// All rows, after which warnings are issued.
     fn read_all(&self, py: Python<'_>) -> PyResult<RawTable> {
         let mut batches = Vec::new();
-        while let Some(batch) = self.next_batch(py, None)? {
+        while let Some(batch) = self.next_batch(py, None, false)? {
             batches.push(batch.into_batch());
         }
         let schema = self.with(py, |state| match state {
@@ -96,10 +96,10 @@ impl RawStream {
 
     /// All rows as one batch, after which warnings are issued.
     fn rest(&self, py: Python<'_>) -> PyResult<RawBatch> {
-        Ok(match self.next_batch(py, Some(usize::MAX))? {
+        Ok(match self.next_batch(py, Some(usize::MAX), false)? {
             Some(batch) => {
                 // The end issues the warnings.
-                self.next_batch(py, None)?;
+                self.next_batch(py, None, false)?;
                 batch
             }
             None => {
@@ -113,10 +113,10 @@ impl RawStream {
     }
 
     /// The next batch of exactly `rows` rows, or fewer at the end; of as many rows as the query makes without `rows`. None
-    /// at the end, after which warnings are issued.
-    #[pyo3(signature = (rows=None))]
-    fn next_batch(&self, py: Python<'_>, rows: Option<usize>) -> PyResult<Option<RawBatch>> {
-        self.take(py, |batches| batches.next(rows))
+    /// at the end, after which warnings are issued. With `complete`, features without a column are an error.
+    #[pyo3(signature = (rows=None, complete=false))]
+    fn next_batch(&self, py: Python<'_>, rows: Option<usize>, complete: bool) -> PyResult<Option<RawBatch>> {
+        self.take(py, complete, |batches| batches.next(rows))
     }
 }
 
@@ -125,6 +125,7 @@ impl RawStream {
     fn take(
         &self,
         py: Python<'_>,
+        complete: bool,
         take: impl FnOnce(&mut Batches) -> Result<Option<RecordBatch>, RowsError> + Send,
     ) -> PyResult<Option<RawBatch>> {
         let (wording, taken, notices) = self.with(py, |state| {
@@ -139,6 +140,9 @@ impl RawStream {
             Ok((batches.rows.wording(), taken, notices))
         })?;
         if let Some(notices) = notices {
+            if complete {
+                notices.refuse_unknown(py)?;
+            }
             notices.issue(py)?;
         }
         let batch = taken.map_err(|error| error.raise(py, wording))?;

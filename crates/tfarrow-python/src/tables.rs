@@ -32,7 +32,7 @@ pub(crate) struct PythonTable {
     object: Py<PyAny>,
     schema: SchemaRef,
     /// The rows that the schema was read from, for the first scan. Later scans ask the object anew.
-    first: Mutex<Option<Reader>>,
+    first: Mutex<Option<TableReader>>,
     /// Whether the object is an iterator: another stream of it has what is left of the first.
     reads_once: bool,
 }
@@ -43,12 +43,12 @@ impl PythonTable {
     /// # Errors
     /// AttributeError for an object without a stream, and errors of the object.
     pub(crate) fn new(label: String, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (schema, first) = Reader::open(object)?;
+        let (schema, first) = TableReader::open(object)?;
         let reads_once = object.hasattr("__next__")?;
         Ok(Self { label, object: object.clone().unbind(), schema, first: Mutex::new(Some(first)), reads_once })
     }
 
-    fn reader(&self) -> Result<Reader> {
+    fn reader(&self) -> Result<TableReader> {
         if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(first);
         }
@@ -56,7 +56,7 @@ impl PythonTable {
             let text = "a table that is an iterator can be read once, and the query reads it again: make a table of it";
             return Err(DataFusionError::Execution(text.to_owned()));
         }
-        let opened = Python::try_attach(|py| Reader::open(self.object.bind(py)));
+        let opened = Python::try_attach(|py| TableReader::open(self.object.bind(py)));
         let (schema, reader) = opened.ok_or_else(ending)?.map_err(raised)?;
         if schema.fields() != self.schema.fields() {
             let text = format!("{}its columns are not those that it had when the query was planned", self.label);
@@ -104,14 +104,14 @@ impl PartitionStream for PythonTable {
 }
 
 /// The rows of one scan of an object.
-enum Reader {
+enum TableReader {
     /// A stream of Arrow's C interface. Its arrays have no types of their own.
     Stream(ForeignStream),
     /// An iterator of batches, each with its own schema.
     Batches(Py<PyIterator>),
 }
 
-impl Reader {
+impl TableReader {
     fn open(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Self)> {
         if object.hasattr(BATCHES)? {
             let opened = object.call_method0(BATCHES)?;

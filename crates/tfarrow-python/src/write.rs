@@ -49,6 +49,7 @@ pub(crate) fn write(
     while let Some(batch) = py.detach(|| rows.next()).map_err(|error| error.raise(py, Wording::Arguments))? {
         written += counted(&batch);
     }
+    rows.notices().issue(py)?;
     Ok(written)
 }
 

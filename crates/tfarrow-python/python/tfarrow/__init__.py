@@ -10,7 +10,7 @@ np.float32(209.28)
 
 - :func:`scan` reads a data set lazily; :class:`Scan` goes wherever Arrow goes.
 - :func:`sql` queries files and frames.
-- :func:`write` and :func:`convert` write TFRecord, Parquet and Arrow.
+- :func:`write` writes TFRecord files, and :func:`convert` TFRecord, Parquet and Arrow.
 - :func:`schema`, :func:`stats`, :func:`validate` and :func:`report` describe a data set.
 - :func:`verify`, :func:`repair` and :func:`diff` find and mend damage.
 - ``tfarrow.torch``, ``tfarrow.ray`` and ``tfarrow.spark`` are for PyTorch, Ray Data and Spark.

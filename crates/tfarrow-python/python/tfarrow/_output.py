@@ -45,6 +45,7 @@ class Output:
     mode: str = "error"
     record_type: str | None = None
     compression: str | None = None
+    strict: bool = False
     lossy: bool = False
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     is_new: bool = False
@@ -112,8 +113,8 @@ class Output:
         if not is_url(self.folder):
             self._check()
             written = os.path.join(self._staging, f"{uuid.uuid4().hex[:8]}-{name}")
-        options = {"record_type": self.record_type, "compression": self.compression, "lossy": self.lossy}
-        records = write(data, written, overwrite=True, **options)
+        options = {"record_type": self.record_type, "compression": self.compression}
+        records = write(data, written, overwrite=True, strict=self.strict, lossy=self.lossy, **options)
         if not is_url(self.folder) and not os.path.exists(self._marker):
             self.abort()
             self._check()

@@ -11,6 +11,7 @@ from . import _tfarrow
 from ._batch import Batch
 from ._extras import need
 from ._tables import table_of
+from ._warn import warn
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ class Rows:
 
     def _tfarrow_batches(self) -> tuple[_tfarrow.RawStream, Iterator[_tfarrow.RawBatch]]:
         """The schema and the batches, for a query of this package: errors and warnings remain what they are."""
+        return self._opened(False)
+
+    def _opened(self, complete: bool) -> tuple[_tfarrow.RawStream, Iterator[_tfarrow.RawBatch]]:
         stream = self._stream()
-        return stream, iter(stream.next_batch, None)
+        return stream, iter(lambda: stream.next_batch(None, complete), None)
 
     def __iter__(self) -> Iterator[Batch]:
         return self.batches()
@@ -124,11 +128,17 @@ class Rows:
         """Reads all rows into a data frame of pandas. Bytes are ``bytes``, lists are ndarrays, and missing values are NaN or
         None, as pyarrow makes them: an integer column with missing values has the dtype float64.
 
+        Warns:
+            TfarrowWarning: a column of floats has both NaN and missing values, which are both NaN in pandas.
+
         >>> int(tfarrow.scan("testdata/shards/").select("label").to_pandas()["label"].sum())
         341
         """
         need("pandas", "pandas")
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        for name in _mixed(table):
+            warn(f"column {name!r}: missing values and NaN are both NaN in pandas; to_arrow() tells them apart")
+        frame: pd.DataFrame = table.to_pandas()
         return frame
 
     def to_numpy(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, np.ndarray | BytesColumn | Ragged | StructColumn]:
@@ -159,6 +169,13 @@ class Rows:
         from ._html import rows_html
 
         return rows_html(self)
+
+
+def _mixed(table: pa.Table) -> list[str]:
+    """The names of the columns of floats with both missing values and NaN."""
+    pa, pc = need("pyarrow", "pyarrow"), need("pyarrow.compute", "pyarrow")
+    floats = [name for name, column in zip(table.column_names, table.columns) if pa.types.is_floating(column.type) and column.null_count]
+    return [name for name in floats if pc.any(pc.is_nan(table[name])).as_py()]
 
 
 class Scan(Rows):
@@ -255,6 +272,11 @@ class Scan(Rows):
         from .polars import lazy
 
         return lazy(self)
+
+    def all_batches(self) -> tuple[_tfarrow.RawStream, Iterator[_tfarrow.RawBatch]]:
+        """The schema and the batches, whose end is an error if features of the records have no column. Features that
+        :meth:`select` leaves out are left out on purpose. For :func:`tfarrow.write`."""
+        return self._opened(not any(isinstance(step, list) for step in self._steps))
 
     @property
     def is_divisible(self) -> bool:
@@ -420,8 +442,9 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
         query: one or several statements of DataFusion's SQL. A source after FROM is quoted: ``FROM 'shards/*.tfrecord'``.
         memory_limit: maximum bytes of sorts, joins and groups; beyond it they spill to temporary files.
         options: options of the TFRecord files that the query names, as of :func:`scan`.
-        **tables: objects with ``__arrow_c_stream__``, by the names that the query calls them: scans, results, tables of
-            pyarrow, frames of Polars and pandas. An iterator, such as a ``RecordBatchReader``, can be read once, by one query.
+        **tables: objects with ``__arrow_c_stream__``, by the names that the query calls them: scans, results, tables and data
+            sets of pyarrow, frames of Polars and pandas. An iterator, such as a ``RecordBatchReader``, can be read once, by one
+            query. pandas exports NaN as missing values.
 
     Returns:
         A :class:`Result`. The query runs when it is read, each time anew; all its statements run, and the rows are those of
@@ -439,7 +462,7 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
     [{'n': 53}]
     """
     for name, table in tables.items():
-        if not hasattr(table, "__arrow_c_stream__"):
+        if table_of(table) is None:
             raise TypeError(f"table {name}: expected an object with __arrow_c_stream__, found {type(table).__name__}")
     given = {"bytes_type": "binary", **(options or {})}
     if memory_limit is not None:

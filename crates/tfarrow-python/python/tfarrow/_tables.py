@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import UsageError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["Batches", "loaded", "table_of"]
 
-__all__ = ["Batches", "table_of"]
+# The number of rows of a batch of a data set of Hugging Face.
+_ROWS = 1000
 
 
 class Batches:
@@ -33,10 +33,51 @@ class Batches:
 
 
 def table_of(data: Any) -> Any:
-    """The table of an object: one with ``_tfarrow_batches``, or the object itself, which has ``__arrow_c_stream__``."""
-    pa = sys.modules.get("pyarrow")
-    if pa is not None and isinstance(data, pa.Table):
+    """The table of an object, which has ``_tfarrow_batches`` or ``__arrow_c_stream__``; None for other objects."""
+    if hasattr(data, "_tfarrow_batches"):
+        return data
+    if isinstance(data, loaded("pyarrow", "Table")):
         return Batches(data.schema, lambda: iter(data.to_batches()))
+    if isinstance(data, loaded("pyarrow.dataset", "Dataset", "Scanner")):
+        schema = getattr(data, "projected_schema", None) or data.schema
+        return Batches(schema, lambda: data.to_batches())
+    if isinstance(data, loaded("polars", "LazyFrame")):
+        return _Lazy(data)
+    if isinstance(data, loaded("datasets", "Dataset", "IterableDataset")):
+        return _of_hugging_face(data)
     if hasattr(data, "__next__") and hasattr(getattr(data, "schema", None), "__arrow_c_schema__"):
         return Batches(data.schema, lambda: data, reads_once=True)
-    return data
+    return data if hasattr(data, "__arrow_c_stream__") else None
+
+
+class _Lazy:
+    """The rows of a lazy frame of Polars, which runs for each scan of a query."""
+
+    def __init__(self, frame: Any):
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._frame.collect().__arrow_c_stream__(requested_schema)
+
+
+def loaded(module: str, *names: str) -> Any:
+    """Classes of a package, if it was imported: otherwise no object is of them."""
+    found = sys.modules.get(module)
+    return tuple(getattr(found, name) for name in names if hasattr(found, name))
+
+
+def _of_hugging_face(data: Any) -> Any:
+    """The rows of a data set of Hugging Face, as its Arrow tables."""
+    tables = data.with_format("arrow")
+
+    def batches() -> Iterator[Any]:
+        for table in tables.iter(batch_size=_ROWS):
+            yield from table.to_batches()
+
+    if data.features is not None:
+        return Batches(data.features.arrow_schema, batches)
+    # The first table has the columns.
+    first = next(iter(tables.iter(batch_size=1)), None)
+    if first is None:
+        raise UsageError("the data set has no rows, and so no columns")
+    return Batches(first.schema, batches)

@@ -92,8 +92,9 @@ class RawBatch:
 class RawStream:
     """The rows of a query that runs. They are read once: in batches, or through Arrow's stream."""
 
-    def next_batch(self, rows: int | None = None) -> RawBatch | None:
-        """The next batch, of exactly ``rows`` rows or fewer at the end. None at the end, after which warnings are issued."""
+    def next_batch(self, rows: int | None = None, complete: bool = False) -> RawBatch | None:
+        """The next batch, of exactly ``rows`` rows or fewer at the end. None at the end, after which warnings are issued; with
+        ``complete``, features without a column are a DataError there."""
 
     def read_all(self) -> RawTable:
         """All rows, after which warnings are issued."""

@@ -170,6 +170,7 @@ def datasink(
     mode: Literal["error", "append", "overwrite"] = "error",
     record_type: Literal["example", "sequence-example", "example-list", "raw"] | None = None,
     compression: Literal["none", "gzip", "zlib", "snappy"] | None = None,
+    strict: bool = False,
     lossy: bool = False,
     min_rows_per_file: int | None = None,
 ) -> TFRecordDatasink:
@@ -182,13 +183,13 @@ def datasink(
         target: a folder in a file system that all machines share, or in a store.
         mode: ``"append"`` adds files, ``"overwrite"`` replaces the TFRecord files of the folder at the end, ``"error"`` raises if
             the folder has files.
-        record_type, compression, lossy: as of :func:`tfarrow.write`. Columns of lists of lists make SequenceExamples by default.
+        record_type, compression, strict, lossy: as of :func:`tfarrow.write`. Columns of lists of lists make SequenceExamples by default.
         min_rows_per_file: the number of rows that each task gets at least, if there are as many.
 
     Raises:
         ExistsError: the folder has files.
     """
-    output = Output.of(target, mode, record_type=record_type, compression=compression, lossy=lossy)
+    output = Output.of(target, mode, record_type=record_type, compression=compression, strict=strict, lossy=lossy)
     return TFRecordDatasink(output, min_rows_per_file)
 
 

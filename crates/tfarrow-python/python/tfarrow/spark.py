@@ -39,7 +39,7 @@ _READING = (
     "layout", "record_type", "sample", "on_conflict", "metadata_columns", "verify_crc", "on_error", "partial_tail", "limits",
     "threads",
 )
-_WRITING = ("record_type", "compression", "lossy")
+_WRITING = ("record_type", "compression", "strict", "lossy")
 
 
 class TFRecordDataSource(source.DataSource):
@@ -57,7 +57,7 @@ class TFRecordDataSource(source.DataSource):
     ``where``, a condition in SQL that is evaluated while records are read. Spark's own filters do not reach the files: Spark 4.3
     would apply those of one query to all later queries of the data frame.
 
-    Options of ``df.write``: ``record_type``, ``compression`` and ``lossy`` of :func:`tfarrow.write`. Each task writes a file,
+    Options of ``df.write``: ``record_type``, ``compression``, ``strict`` and ``lossy`` of :func:`tfarrow.write`. Each task writes a file,
     unless it has no rows; files appear when all tasks have ended. ``mode("overwrite")`` replaces the TFRecord files of the folder
     at the end. Spark has no other mode than ``append`` and ``overwrite`` for such sources; ``option("if_exists", "error")`` with
     ``mode("append")`` raises if the folder has files.
@@ -85,8 +85,9 @@ class TFRecordDataSource(source.DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> source.DataSourceArrowWriter:
         options = {name: self.options[name] for name in _WRITING if name in self.options}
-        if "lossy" in options:
-            options["lossy"] = _flag("lossy", options["lossy"])
+        for name in ("strict", "lossy"):
+            if name in options:
+                options[name] = _flag(name, options[name])
         mode = "overwrite" if overwrite else self.options.get("if_exists", "append")
         if mode not in ("append", "error", "overwrite"):
             raise UsageError(f"if_exists: expected append or error, found {mode!r}")
