@@ -7,7 +7,7 @@
 //!
 //! | command | text | warnings |
 //! |---|---|---|
-//! | `schema` | [`schema_text`], of an [`InferredSchema`] | [`schema_warnings`], [`schema_omissions`] |
+//! | `schema` | [`schema_text`], of an [`InferredSchema`], or [`message_schema_text`] | [`schema_warnings`], [`schema_omissions`] |
 //! | `stats` | [`statistics_text`], [`sliced_statistics_text`], [`statistics_json`] | [`record_warnings`] |
 //! | `validate` | [`validation_text`], [`validation_json`] | [`record_warnings`] |
 //! | `report` | [`report_page`] | [`record_warnings`] |
@@ -19,6 +19,7 @@
 use std::{error::Error, path::Path};
 
 use anyhow::Result;
+use tfarrow_codec::MessageType;
 use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff, VerifiedDataSet};
 use tfarrow_dataset::{DamageReport, Inferred, MissingShards, ReadOptions, Shard, SkippedFiles};
 use tfarrow_stats::{Comparison, DatasetStatistics, Distance, PartError, RecordProfile, Validation, proto::Schema};
@@ -50,6 +51,19 @@ pub fn schema_text(
     width: Option<usize>,
 ) -> Result<String> {
     schema::text(found, format, sources, Screen::plain(width))
+}
+
+/// Returns the schema of messages, such as TensorBoard's events, in a format.
+///
+/// # Errors
+/// A format that describes features of `tf.Example` records.
+pub fn message_schema_text(
+    message: &MessageType,
+    schema: &arrow_schema::Schema,
+    format: SchemaFormat,
+    width: Option<usize>,
+) -> Result<String> {
+    schema::message_text(message, schema, format, Screen::plain(width))
 }
 
 /// Returns the warnings about records that were skipped or do not parse; without such records, about features that have no

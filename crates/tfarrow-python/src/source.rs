@@ -7,10 +7,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use arrow_schema::{FieldRef, Schema};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
 use datafusion::{
     catalog::TableProvider,
-    common::{Column, plan_err},
+    common::{Column, TableReference, plan_err},
     error::Result,
     execution::SendableRecordBatchStream,
     logical_expr::Expr,
@@ -23,11 +23,11 @@ use pyo3::{
 use tfarrow_columnar::infer_with;
 use tfarrow_convert::count;
 use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
-use tfarrow_dataset::{FormatFilter, Inferred, Shard, without_folder_columns};
+use tfarrow_dataset::{FormatFilter, Inferred, Shard, ShardFormat, are_events, event_message, without_folder_columns};
 
 use crate::{
     capsule::{export_schema, import_schema},
-    errors::{failed, failed_scan},
+    errors::{failed, failed_scan, usage},
     found::Found,
     interrupt::{Pass, watch},
     options::ReadingOptions,
@@ -36,7 +36,7 @@ use crate::{
     stream::RawStream,
 };
 
-/// A data set of TFRecord files, and how it is read.
+/// A data set, and how it is read.
 ///
 /// The files are listed, and the schema is inferred, when the first of its properties is used. Each stream reads the rows anew.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
@@ -45,7 +45,22 @@ pub(crate) struct Source {
     options: ReadingOptions,
     /// The columns, if they are not inferred.
     declared: Option<Declared>,
-    table: Mutex<Option<Arc<TfRecordTable>>>,
+    table: Mutex<Option<SourceTable>>,
+}
+
+/// What a data set is read as.
+#[derive(Clone)]
+enum SourceTable {
+    /// Records of TFRecord files.
+    Records(Arc<TfRecordTable>),
+    /// Files of another format, which SQL reads by the name of their source.
+    Files { source: String, shards: Arc<[Shard]> },
+}
+
+impl SourceTable {
+    fn of_records(table: TfRecordTable) -> Self {
+        Self::Records(Arc::new(table))
+    }
 }
 
 /// Columns that are not inferred, and the files that have them.
@@ -106,21 +121,13 @@ impl Source {
 
     /// The schema of the rows after these steps, as a capsule.
     fn schema<'py>(&self, py: Python<'py>, steps: Vec<Step>) -> PyResult<Bound<'py, PyCapsule>> {
-        let table = self.table(py)?;
-        if steps.is_empty() {
-            return export_schema(py, &table.schema());
-        }
-        let rows = self.rows(py, table, steps, None)?;
-        export_schema(py, rows.schema())
+        let schema = self.schema_after(py, steps)?;
+        export_schema(py, &schema)
     }
 
     /// The names of the columns after these steps.
     fn columns(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<Vec<String>> {
-        let table = self.table(py)?;
-        let schema = match steps.is_empty() {
-            true => table.schema(),
-            false => Arc::clone(self.rows(py, table, steps, None)?.schema()),
-        };
+        let schema = self.schema_after(py, steps)?;
         Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
     }
 
@@ -134,7 +141,10 @@ impl Source {
     /// The number of records of each file, counted by their frames.
     fn counts(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         let (table, pass) = (self.table(py)?, Pass::default());
-        let shards = table.shards().unwrap_or_default();
+        let shards: &[Shard] = match &table {
+            SourceTable::Records(table) => table.shards().unwrap_or_default(),
+            SourceTable::Files { shards, .. } => shards,
+        };
         let (read, threads) = (self.options.read(), self.options.threads);
         let counted = watch(py, &pass, None, || count(shards, &read, threads, &|bytes, _| pass.add(bytes)))?;
         Ok(counted.map_err(|error| failed(py, error))?.records)
@@ -151,63 +161,104 @@ impl Source {
         end: u64,
         batch_rows: usize,
     ) -> PyResult<RawStream> {
-        let table = self.table(py)?.with_records(start..end, &counts).map_err(|error| failed_scan(py, error))?;
-        Ok(RawStream::new(self.rows(py, Arc::new(table), steps, Some(batch_rows))?))
+        let SourceTable::Records(table) = self.table(py)? else {
+            return Err(usage(py, "only the records of TFRecord files can be read in parts"));
+        };
+        let table = table.with_records(start..end, &counts).map_err(|error| failed_scan(py, error))?;
+        Ok(RawStream::new(self.rows(py, SourceTable::of_records(table), steps, Some(batch_rows))?))
+    }
+
+    /// Whether the rows are records of TFRecord files, and not rows of files of another format.
+    fn has_records(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(matches!(self.table(py)?, SourceTable::Records(_)))
     }
 
     /// For each column with one number of values in all records that were read to infer the schema: that number. Columns
-    /// that some of these records do not have are left out, as are those of bytes.
-    fn fixed_lengths(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
-        let table = self.table(py)?;
-        Ok(table.fixed_lengths().map(|(name, length)| (name.to_owned(), length)).collect())
+    /// that some of these records do not have are left out, as are those of bytes. None for files of another format.
+    fn fixed_lengths(&self, py: Python<'_>) -> PyResult<Option<Vec<(String, u64)>>> {
+        let SourceTable::Records(table) = self.table(py)? else { return Ok(None) };
+        Ok(Some(table.fixed_lengths().map(|(name, length)| (name.to_owned(), length)).collect()))
     }
 }
 
 impl Source {
-    /// The table, whose schema is inferred once.
-    fn table(&self, py: Python<'_>) -> PyResult<Arc<TfRecordTable>> {
-        if let Some(table) = &*self.table.lock().unwrap_or_else(PoisonError::into_inner) {
-            return Ok(Arc::clone(table));
+    /// The schema after these steps.
+    fn schema_after(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<SchemaRef> {
+        match self.table(py)? {
+            SourceTable::Records(table) if steps.is_empty() => Ok(table.schema()),
+            table => Ok(Arc::clone(self.rows(py, table, steps, None)?.schema())),
         }
-        let table = match &self.declared {
-            Some(declared) => {
-                let find = || Found::of(&self.sources, FormatFilter::Any, Shard::spool);
-                let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
-                found.warn(py)?;
-                declared.table(found.shards, &self.options.table)
-            }
-            None => match TfRecordTable::message_of(&self.options.table).map_err(|error| failed_scan(py, error))? {
-                Some(message) => {
-                    let find = || Found::of(&self.sources, FormatFilter::Any, Shard::spool_for_scan);
-                    let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
-                    found.warn(py)?;
-                    TfRecordTable::messages(found.shards, &message, &self.options.table)
-                }
-                None => {
-                    let (shards, inferred) = inferred(py, &self.sources, &self.options, InferredFor::Table, None)?;
-                    TfRecordTable::inferred(shards, inferred, &self.options.table)
-                }
-            },
-        };
-        let table = Arc::new(table.map_err(|error| failed_scan(py, error))?);
-        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&table));
+    }
+
+    /// The table, whose schema is inferred once.
+    fn table(&self, py: Python<'_>) -> PyResult<SourceTable> {
+        if let Some(table) = &*self.table.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(table.clone());
+        }
+        let table = self.opened(py)?;
+        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some(table.clone());
         Ok(table)
+    }
+
+    fn opened(&self, py: Python<'_>) -> PyResult<SourceTable> {
+        let options = &self.options.table;
+        let in_scan = |error| failed_scan(py, error);
+        if let Some(declared) = &self.declared {
+            let shards = listed(py, &self.sources, Shard::spool)?.shards;
+            return declared.table(shards, options).map(SourceTable::of_records).map_err(in_scan);
+        }
+        let stated = TfRecordTable::message_of(options).map_err(in_scan)?;
+        let shards = listed(py, &self.sources, Shard::spool_for_scan)?.shards;
+        if stated.is_none()
+            && let Some(source) = self.of_another_format(&shards)
+        {
+            return Ok(SourceTable::Files { source, shards: shards.into() });
+        }
+        let is_detected = stated.is_none() && options.record_type.is_none() && are_events(&shards);
+        let message = if is_detected { Some(event_message().map_err(|error| failed(py, error))?) } else { stated };
+        let table = match message {
+            Some(message) => TfRecordTable::messages(shards, &message, options),
+            None => {
+                // The table has the columns of folders itself.
+                let inferred = inferred(py, &without_folder_columns(&shards), &self.options, None)?;
+                TfRecordTable::inferred(shards, inferred, options)
+            }
+        };
+        table.map(SourceTable::of_records).map_err(in_scan)
+    }
+
+    /// The source as SQL names it, if it is one, and all its files are of another format than TFRecord.
+    fn of_another_format(&self, shards: &[Shard]) -> Option<String> {
+        let [source] = self.sources.as_slice() else { return None };
+        let is_other = !shards.is_empty() && shards.iter().all(|shard| shard.format != ShardFormat::TfRecord);
+        is_other.then(|| source.to_str().map(str::to_owned)).flatten()
     }
 
     fn rows(
         &self,
         py: Python<'_>,
-        table: Arc<TfRecordTable>,
+        table: SourceTable,
         steps: Vec<Step>,
         batch_rows: Option<usize>,
     ) -> PyResult<QueryRows> {
         let running = Running { batch_rows, ..Running::of(&self.options) };
-        let plan = move |context: SessionContext, on_notice: OnNotice| async move {
-            let table = TfRecordTable::clone(&table).with_notices(Some(on_notice));
-            Ok(scan(context, table, steps).await?)
+        // Arrays that SQL makes may have memory in common.
+        let wording = match table {
+            SourceTable::Records(_) => Wording::Arguments,
+            SourceTable::Files { .. } => Wording::Sql,
         };
-        let rows = py.detach(|| QueryRows::start(&running, Wording::Arguments, plan));
-        rows.map_err(|error| error.raise(py, Wording::Arguments))
+        let plan = move |context: SessionContext, on_notice: OnNotice| async move {
+            let frame = match table {
+                SourceTable::Records(table) => {
+                    let table = TfRecordTable::clone(&table).with_notices(Some(on_notice));
+                    context.read_table(Arc::new(table))?
+                }
+                SourceTable::Files { source, .. } => context.table(TableReference::bare(source)).await?,
+            };
+            Ok(scan(frame, steps).await?)
+        };
+        let rows = py.detach(|| QueryRows::start(&running, wording, plan));
+        rows.map_err(|error| error.raise(py, wording))
     }
 }
 
@@ -232,42 +283,33 @@ impl Declared {
     }
 }
 
-/// What a schema is inferred for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InferredFor {
-    /// A table, which has the columns of folders itself.
-    Table,
-    /// Records, of which the columns of folders are features.
-    Records,
-}
-
-/// Lists the shards of sources, and infers their schema.
-pub(crate) fn inferred(
+/// Lists the files of sources, and warns of those that were skipped.
+pub(crate) fn listed(
     py: Python<'_>,
     sources: &[PathBuf],
-    options: &ReadingOptions,
-    inferred_for: InferredFor,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(Vec<Shard>, Inferred)> {
-    let pass = Pass::default();
-    let work = || -> Result<_, tfarrow_dataset::Error> {
-        let found = Found::of(sources, FormatFilter::Any, Shard::spool_for_scan)?;
-        pass.expect(found.bytes());
-        let read = match inferred_for {
-            InferredFor::Table => without_folder_columns(&found.shards),
-            InferredFor::Records => found.shards.clone(),
-        };
-        let inferred = infer_with(&read, &options.infer(), &|bytes, _| pass.add(bytes))?;
-        Ok((found, inferred))
-    };
-    let (found, inferred) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    spool: fn(&mut Shard) -> tfarrow_dataset::Result<()>,
+) -> PyResult<Found> {
+    let find = || Found::of(sources, FormatFilter::Any, spool);
+    let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
-    Ok((found.shards, inferred))
+    Ok(found)
+}
+
+/// Infers the schema of shards.
+pub(crate) fn inferred(
+    py: Python<'_>,
+    shards: &[Shard],
+    options: &ReadingOptions,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Inferred> {
+    let pass = Pass::default();
+    pass.expect(shards.iter().map(|shard| shard.size).sum());
+    let work = || infer_with(shards, &options.infer(), &|bytes, _| pass.add(bytes));
+    watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))
 }
 
 /// Plans a scan.
-async fn scan(context: SessionContext, table: TfRecordTable, steps: Vec<Step>) -> Result<SendableRecordBatchStream> {
-    let mut frame = context.read_table(Arc::new(table))?;
+async fn scan(mut frame: DataFrame, steps: Vec<Step>) -> Result<SendableRecordBatchStream> {
     for step in steps {
         frame = apply(frame, step)?;
     }

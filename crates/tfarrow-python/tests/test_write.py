@@ -1,11 +1,12 @@
 """What `write` accepts, and which values the records have."""
 
+import json
 import warnings
 
 import numpy as np
 import pytest
 import tfarrow
-from support import TESTDATA
+from support import TESTDATA, program, program_json
 from tfarrow.errors import DataError, TfarrowWarning, UsageError
 
 pa = pytest.importorskip("pyarrow")
@@ -197,3 +198,64 @@ def test_data_sets_of_hugging_face(target):
 def test_the_error_names_what_was_found(target):
     with pytest.raises(TypeError, match="cannot write items of type list"):
         tfarrow.write([[1, 2]], target)
+
+
+# ------------------------------------------------------------------------------------------------- files of others
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.csv", "x.json"])
+def test_files_of_other_formats_are_read(name, tmp_path):
+    rows = [{"x": row, "t": f"row {row}"} for row in range(30)]
+    tfarrow.sql(f"COPY r TO '{tmp_path / name}'", r=pa.Table.from_pylist(rows))
+    scan = tfarrow.scan(tmp_path / name)
+    assert tfarrow.head(tmp_path / name, 2) == rows[:2]
+    assert scan.to_pylist() == rows and scan.count() == 30 and scan.columns == ["x", "t"]
+    assert scan.where("x > 27").select("t").to_pylist() == [{"t": "row 28"}, {"t": "row 29"}]
+    assert not scan.is_divisible
+    assert not next(scan.batches())["x"].flags.writeable
+    # As the program shows them.
+    assert [{"x": row["x"], "t": row["t"]} for row in _printed(tmp_path / name)] == rows[:10]
+
+
+def _printed(path):
+    return [json.loads(line) for line in program("head", path)[1].splitlines()]
+
+
+# -------------------------------------------------------------------------------------------------- event files
+
+LOGS = TESTDATA / "events" / "logs"
+
+
+def test_event_files_are_rows_of_events():
+    scan = tfarrow.scan(LOGS)
+    assert scan.to_pylist() == tfarrow.scan(LOGS, message="tensorflow.Event").to_pylist()
+    assert scan.count() == len(scan.to_pylist()) == tfarrow.count(LOGS)
+    assert pa.schema(scan) == scan.schema
+    # The program leaves out what an event does not have.
+    def without_nulls(value):
+        if isinstance(value, dict):
+            return {name: without_nulls(item) for name, item in value.items() if item is not None}
+        return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+    for ours, theirs in zip(tfarrow.head(LOGS, 3), _printed(LOGS)):
+        assert without_nulls(ours)["wall_time"] == theirs["wall_time"]
+        assert without_nulls(ours).keys() == theirs.keys()
+    assert tfarrow.head(LOGS, 1, record_type="raw")[0].keys() == {"record"}
+
+
+def test_schemas_of_event_files_are_those_of_the_program():
+    schema = tfarrow.schema(LOGS)
+    assert schema.to_dict() == program_json("schema", LOGS)
+    assert schema.to_arrow() == tfarrow.scan(LOGS).schema
+    assert schema.features == [] and "tensorflow.Event" in schema.text()
+    with pytest.raises(UsageError, match="table, json and arrow"):
+        schema.to_parse_spec()
+    with pytest.raises(UsageError, match="table, json and arrow"):
+        schema.to_pbtxt()
+    schema._repr_html_()
+
+
+def test_statistics_of_event_files_are_those_of_the_program():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TfarrowWarning)
+        assert tfarrow.stats(LOGS).to_dict() == program_json("stats", LOGS)

@@ -189,7 +189,14 @@ class DataSet:
         options = {"bytes_type": "binary", "threads": 1, **{name: value for name, value in options.items() if value is not None}}
         files = list_files(source)
         if declared is None:
-            schema = plain(Scan(source, _inferring(options)).schema, options)
+            scan = Scan(source, _inferring(options))
+            if not scan._raw.has_records():
+                raise UsageError(f"{source[0]}: expected TFRecord files; the engine itself reads files of other formats")
+            if (scan.schema.metadata or {}).get(b"tfarrow.record_type") == b"message" and "message" not in options:
+                # Tasks have no definition of TensorBoard's events.
+                options["record_type"] = "raw"
+                scan = Scan(source, _inferring(options))
+            schema = plain(scan.schema, options)
             places = _place_columns(options)
             folders = [field.name for field in schema if not _has_role(field) and field.name not in places]
         else:

@@ -26,7 +26,7 @@ class Division:
         self._batch_size, self._drop_last = batch_size, drop_last
         if not self._scan.is_divisible:
             raise UsageError(
-                "a scan with where() or limit() cannot be divided among workers without reading it: write its rows with "
+                "a scan with where() or limit(), or of other files than TFRecord, cannot be divided among workers without reading it: write its rows with "
                 "tfarrow.write, or filter the batches"
             )
         if self._scan.skips_errors:

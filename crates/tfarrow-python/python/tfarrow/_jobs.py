@@ -150,7 +150,7 @@ class Schema:
     @property
     def features(self) -> list[dict[str, Any]]:
         """The features, as ``tfarrow schema --format json`` describes them."""
-        features: list[dict[str, Any]] = self.to_dict()["features"]
+        features: list[dict[str, Any]] = self.to_dict().get("features", [])
         return features
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class Schema:
         Reads the data set again, because it depends on the values.
 
         Raises:
-            UsageError: :func:`merge` made the schema, which has no options to read the data set with.
+            UsageError: :func:`merge` made the schema, which has no options to read the data set with; or the records are events.
 
         >>> print(tfarrow.schema("testdata/shards/").to_pbtxt().splitlines()[1].strip())
         name: "city"
@@ -177,6 +177,9 @@ class Schema:
                 "to_pbtxt: merged parts of a schema have no statistics of values: call tfarrow.schema(source).to_pbtxt(),"
                 " or merge parts of `tfarrow schema --format pbtxt` with `tfarrow merge`"
             )
+        if "features" not in self.to_dict():
+            # An error: the format describes features, and events have none.
+            return self._raw.text("pbtxt")
         return _tfarrow.schema_pbtxt(self._source, self._options)
 
     def to_parse_spec(self) -> str:
@@ -223,7 +226,8 @@ def schema(
 ) -> Schema:
     """Infers the schema of a data set. All records are read, unless ``sample`` says otherwise.
 
-    The columns of messages of other types follow from their definition: ``scan(source, proto=.., message=..).schema``.
+    The columns of messages of other types follow from their definition: ``scan(source, proto=.., message=..).schema``. So do those of
+    TensorBoard's event files, of which no record is read: the schema has their columns, and no features.
 
     Args:
         source, layout, record_type, on_error, partial_tail, limits, threads: as of :func:`scan`.
@@ -277,7 +281,7 @@ def head(source: Source, records: int = 10, **options: Any) -> list[dict[str, An
     """The first records as dicts: numbers, bytes, texts, and lists of them; None for features that a record does not have.
 
     Args:
-        source: as of :func:`scan`.
+        source: as of :func:`scan`: TFRecord files, also TensorBoard's, or Parquet, Arrow, CSV or JSON files.
         records: the number of records.
         **options: as of :func:`scan`.
 

@@ -281,8 +281,8 @@ class Scan(Rows):
     @property
     def is_divisible(self) -> bool:
         """Whether each row is one record, so that rows can be divided by counting records: no :meth:`where` or
-        :meth:`limit`."""
-        return all(isinstance(step, list) for step in self._steps)
+        :meth:`limit`, and TFRecord files."""
+        return all(isinstance(step, list) for step in self._steps) and self._raw.has_records()
 
     @property
     def skips_errors(self) -> bool:
@@ -303,8 +303,9 @@ class Scan(Rows):
     def __arrow_c_schema__(self) -> object:
         return self._raw.schema(list(self._steps))
 
-    def _lengths(self) -> dict[str, int]:
-        return dict(self._raw.fixed_lengths())
+    def _lengths(self) -> dict[str, int] | None:
+        lengths = self._raw.fixed_lengths()
+        return None if lengths is None else dict(lengths)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Scan, (self._source, self._options, self._steps))
@@ -350,6 +351,9 @@ def scan(
 ) -> Scan:
     """Reads TFRecord files of tf.Example, tf.SequenceExample or other records as rows, lazily.
 
+    Event files of TensorBoard are rows of ``tensorflow.Event``; :func:`sql` reads them as a table of values. A file, folder or
+    glob of Parquet, Arrow, CSV or JSON files is read as :func:`sql` reads it; options of records do not apply to these.
+
     Args:
         source: a file, a folder, a glob, a shard spec (``train@10``), a URL (``s3://bucket/train/``), or a list of these.
         columns: the names of the columns to read; all by default.
@@ -360,7 +364,7 @@ def scan(
         proto: a file that defines the type of messages of another type: a ``FileDescriptorSet`` (``protoc
             --include_imports --descriptor_set_out``), or a ``.proto`` source.
         message: the name of the message in ``proto``, such as ``"waymo.open_dataset.Scenario"``; ``"tensorflow.Event"`` needs
-            no file. Fields become columns, messages structs.
+            no file, and is that of event files by default. Fields become columns, messages structs.
         sample: the number of records of each sampled file that the schema is inferred from, or ``"all"``; 1,000 by default.
         on_conflict: what to do about a feature of several kinds: an error, or a column for each.
         bytes_type: the Arrow types of bytes and texts. ``"binary_view"`` copies fewer of them; pyarrow cannot filter or sort

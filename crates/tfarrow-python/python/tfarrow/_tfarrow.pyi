@@ -147,8 +147,12 @@ class Source:
     ) -> RawStream:
         """Starts to read the records ``start`` to ``end`` of the files, which have these numbers of records."""
 
-    def fixed_lengths(self) -> list[tuple[str, int]]:
-        """The number of values of each row, for each column of numbers where all sampled records have the same number."""
+    def has_records(self) -> bool:
+        """Whether the rows are records of TFRecord files, and not rows of files of another format."""
+
+    def fixed_lengths(self) -> list[tuple[str, int]] | None:
+        """The number of values of each row, for each column of numbers where all sampled records have the same number. None for
+        files of another format than TFRecord."""
 
 @final
 class RawReport:

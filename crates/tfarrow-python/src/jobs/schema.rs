@@ -2,28 +2,42 @@
 
 use std::path::PathBuf;
 
+use arrow_schema::SchemaRef;
 use pyo3::{
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use tfarrow_cli::render::{InferredSchema, SchemaFormat, schema_omissions, schema_text, schema_warnings};
+use tfarrow_cli::render::{
+    InferredSchema, SchemaFormat, message_schema_text, schema_omissions, schema_text, schema_warnings,
+};
+use tfarrow_codec::MessageType;
+use tfarrow_dataset::{Shard, are_events, event_message};
 
 use crate::{
     capsule::export_schema,
     errors::{failed, usage},
     notices::warn_all,
     options::ReadingOptions,
-    source::{InferredFor, inferred},
+    source::{inferred, listed},
 };
 
 /// The schema of a data set, and the counts that it was inferred from.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct RawSchema {
-    found: InferredSchema,
+    columns: SchemaColumns,
     sources: Vec<String>,
 }
 
-/// Infers the schema of a data set from all records, or from a sample. Warns of skipped records and features of several
+/// The columns of a data set.
+enum SchemaColumns {
+    /// Inferred from records.
+    Inferred(InferredSchema),
+    /// Those of TensorBoard's events, of which no record was read.
+    Events { message: MessageType, schema: SchemaRef },
+}
+
+/// Infers the schema of a data set from all records, or from a sample. That of TensorBoard's events follows from their definition.
+/// Warns of skipped records and features of several
 /// kinds.
 #[pyfunction]
 #[pyo3(signature = (sources, options, progress=None))]
@@ -34,18 +48,25 @@ pub(crate) fn schema(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawSchema> {
     let options = ReadingOptions::of(options)?;
-    let (shards, inferred) = inferred(py, &sources, &options, InferredFor::Records, progress)?;
+    let shards = listed(py, &sources, Shard::spool_for_scan)?.shards;
+    let sources = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
+    if options.table.record_type.is_none() && are_events(&shards) {
+        let message = event_message().map_err(|error| failed(py, error))?;
+        let schema =
+            message.schema(&options.table.limits).map_err(|error| failed(py, tfarrow_dataset::Error::from(error)))?;
+        return Ok(RawSchema { columns: SchemaColumns::Events { message, schema }, sources });
+    }
+    let inferred = inferred(py, &shards, &options, progress)?;
     let found = InferredSchema::new(shards, inferred, options.table.layout, options.table.record_type);
     let found = found.and_then(|found| found.with_probable_payload(&options.read()));
     let found = found.map_err(|error| failed(py, error))?;
     warn_all(py, &schema_warnings(&found))?;
-    let sources = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
-    Ok(RawSchema { found, sources })
+    Ok(RawSchema::new(found, sources))
 }
 
 impl RawSchema {
     pub(super) fn new(found: InferredSchema, sources: Vec<String>) -> Self {
-        Self { found, sources }
+        Self { columns: SchemaColumns::Inferred(found), sources }
     }
 }
 
@@ -56,8 +77,14 @@ impl RawSchema {
     fn text(&self, py: Python<'_>, format: &str, width: Option<usize>) -> PyResult<String> {
         let unknown = || usage(py, &format!("there is no format {format:?} of a schema"));
         let format = SchemaFormat::from_name(format).ok_or_else(unknown)?;
-        let text = schema_text(&self.found, format, &self.sources, width).map_err(|error| failed(py, error))?;
-        warn_all(py, &schema_omissions(&self.found, format))?;
+        let text = match &self.columns {
+            SchemaColumns::Inferred(found) => schema_text(found, format, &self.sources, width),
+            SchemaColumns::Events { message, schema } => message_schema_text(message, schema, format, width),
+        };
+        let text = text.map_err(|error| failed(py, error))?;
+        if let SchemaColumns::Inferred(found) = &self.columns {
+            warn_all(py, &schema_omissions(found, format))?;
+        }
         Ok(text)
     }
 
@@ -69,10 +96,16 @@ impl RawSchema {
 
     #[getter]
     fn num_records(&self) -> u64 {
-        self.found.inferred().summary.records()
+        match &self.columns {
+            SchemaColumns::Inferred(found) => found.inferred().summary.records(),
+            SchemaColumns::Events { .. } => 0,
+        }
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        export_schema(py, self.found.schema())
+        match &self.columns {
+            SchemaColumns::Inferred(found) => export_schema(py, found.schema()),
+            SchemaColumns::Events { schema, .. } => export_schema(py, schema),
+        }
     }
 }

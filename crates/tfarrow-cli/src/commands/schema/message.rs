@@ -17,7 +17,7 @@ use crate::{
 ///
 /// # Errors
 /// A format that describes features of Examples.
-pub(super) fn text(message: &MessageType, schema: &Schema, format: SchemaFormat, screen: Screen) -> Result<String> {
+pub(crate) fn text(message: &MessageType, schema: &Schema, format: SchemaFormat, screen: Screen) -> Result<String> {
     Ok(match format {
         SchemaFormat::Table => table(message, schema, screen),
         SchemaFormat::Arrow => super::arrow(schema),

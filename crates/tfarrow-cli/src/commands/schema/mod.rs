@@ -23,6 +23,7 @@ use tfarrow_stats::{PartWork, Statistics, schema_to_text};
 
 pub use self::inferred_schema::InferredSchema;
 pub(super) use self::message::outlined;
+pub(crate) use self::message::text as message_text;
 use crate::{
     args::{SchemaArgs, SchemaFormat},
     commands::{
