@@ -526,14 +526,15 @@ def test_write_of_what_cannot_be_written(tmp_path):
     with pytest.raises(errors.TfarrowError):
         tfarrow.write(pa.table({"x": [{"a": 1}]}), target)
     with pytest.raises(errors.TfarrowError):
-        tfarrow.write(pa.table({"x": [0.1]}), target)
+        tfarrow.write(pa.table({"x": [0.1]}), target, strict=True)
     with pytest.raises(ValueError):
         tfarrow.write([], target)
     for data in (5, None, "text.tfrecord", b"x"):
         with pytest.raises((TypeError, ValueError)):
             tfarrow.write(data, target)
     assert os.listdir(tmp_path) == []
-    assert tfarrow.write(pa.table({"x": [0.1]}), target, lossy=True) == 1
+    with pytest.warns(errors.TfarrowWarning, match="rounded to float32"):
+        assert tfarrow.write(pa.table({"x": [0.1]}), target, lossy=True) == 1
 
 
 def test_write_of_no_rows(tmp_path):
