@@ -2,7 +2,6 @@
 
 use std::{fmt, sync::Arc};
 
-use arrow_schema::{Schema, SchemaRef};
 use datafusion::{
     common::tree_node::TreeNodeRecursion,
     datasource::{
@@ -15,7 +14,6 @@ use datafusion::{
     physical_plan::{DisplayFormatType, PhysicalExpr, apply_expression_roots, metrics::ExecutionPlanMetricsSet},
 };
 use object_store::ObjectStore;
-use tfarrow_columnar::{Text, TextFile};
 
 use crate::{
     scan::BATCH_SIZE,
@@ -82,21 +80,6 @@ impl TextSource {
     pub(crate) fn has_row_per_line(&self) -> bool {
         self.has_row_per_line
     }
-
-    /// The columns that are read of each file.
-    pub(super) fn file_columns(&self) -> SchemaRef {
-        let fields = self.table_schema.file_schema().fields();
-        let read = self.projection.file_indices.iter().filter_map(|index| fields.get(*index).cloned());
-        Arc::new(Schema::new(read.collect::<Vec<_>>()))
-    }
-
-    /// The rows of a file with the columns that are read.
-    pub(super) fn rows_of(&self, text: Text) -> TextFile {
-        let file = TextFile::new(text, Arc::clone(self.table_schema.file_schema()))
-            .with_columns(self.projection.file_indices.as_slice().into())
-            .with_batch_rows(self.batch_size);
-        if self.is_declared { file.with_own_names() } else { file }
-    }
 }
 
 impl FileSource for TextSource {
@@ -106,8 +89,17 @@ impl FileSource for TextSource {
         config: &FileScanConfig,
         _partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let (url, limit) = (config.object_store_url.clone(), config.limit);
-        let opener = TextOpener { store, url, source: self.clone(), limit };
+        let opener = TextOpener {
+            store,
+            url: config.object_store_url.clone(),
+            options: self.options.clone(),
+            columns: Arc::clone(self.table_schema.file_schema()),
+            read_columns: self.projection.file_indices.as_slice().into(),
+            batch_rows: self.batch_size,
+            limit: config.limit,
+            is_declared: self.is_declared,
+            has_row_per_line: self.has_row_per_line,
+        };
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 
