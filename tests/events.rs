@@ -306,15 +306,16 @@ fn an_event_that_is_being_written_is_ignored() {
         fs::write(folder.path().join(run).join("events.out.tfevents.1.host"), &bytes[..size]).unwrap();
     }
     let query = format!("SELECT run, count(*) FROM '{logs}' GROUP BY run ORDER BY run");
-    assert_eq!(rows(&query), [json!(["done", 7]), json!(["live", 6])]);
+    assert_eq!(rows(&query), [json!(["done", 7]), json!(["live", 7])]);
     assert_eq!(tfarrow(&["count", &logs]).prints().split_whitespace().next(), Some("13"));
-    let at = |name: &str| folder.path().join(name).display().to_string();
+    let out = tempfile::tempdir().unwrap();
+    let at = |name: &str| out.path().join(name).display().to_string();
     tfarrow(&["stats", &logs]).ends(0);
     tfarrow(&["report", &logs, "-o", &at("report.html")]).ends(0);
     tfarrow(&["convert", &logs, &at("out.parquet")]).ends(0);
     // Unless that is an error, or damage is looked for.
     let error = tfarrow(&["sql", &query, "--partial-tail", "fail"]).fails();
-    assert!(error.contains("truncated"), "{error}");
+    assert!(error.contains("the file ends inside this record"), "{error}");
     tfarrow(&["verify", &logs]).ends(3);
     tfarrow(&["verify", &logs, "--partial-tail", "ignore"]).ends(0);
 }

@@ -64,7 +64,7 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// Skipped in folders and globs are:
 /// - files and folders whose names begin with `_` or `.`, unless the glob names them, or the name is that of a folder column, as
 ///   `_split=train`; in folders that begin with `_`, files of TensorBoard are found,
-/// - files of TensorBoard, by their content or because their names contain `tfevents`, if there are other files with records,
+/// - files of TensorBoard, whose names contain `tfevents`, if there are other files with records,
 /// - `*.json`, `*.txt`, `*.index`, `*.idx` and `*.tfindex` of no known format, and `tfrds-reader-index.parquet`,
 /// - empty files that are not named like shards,
 /// - pipes and devices.

@@ -109,16 +109,16 @@ impl Resolved {
 
     /// Removes the files of TensorBoard, which it writes next to others, if there are other files.
     pub(super) fn remove_events(&mut self) {
-        let is_events = |shard: &Shard| match (shard.format, shard.payload()) {
-            (ShardFormat::TfRecord, Payload::Events) => true,
-            (ShardFormat::TfRecord, Payload::Examples) => false,
-            (ShardFormat::TfRecord, _) => is_named_events(&shard.path),
-            _ => false,
+        let is_named = |shard: &Shard| {
+            shard.format == ShardFormat::TfRecord
+                && is_named_events(&shard.path)
+                && shard.payload() != Payload::Examples
         };
-        if self.shards.iter().all(is_events) {
+        if self.shards.iter().all(|shard| is_named(shard) || shard.payload() == Payload::Events) {
             return;
         }
-        let events = self.shards.extract_if(.., |shard| is_events(shard));
+        // Events in a file with another name are data that does not belong to the others.
+        let events = self.shards.extract_if(.., |shard| is_named(shard));
         events.for_each(|shard| self.skipped_files.events(shard.path));
     }
 
