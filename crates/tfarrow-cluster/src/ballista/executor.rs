@@ -8,18 +8,11 @@ use std::{
     time::Duration,
 };
 
-use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::{
-    config::TaskSchedulingPolicy,
-    registry::BallistaFunctionRegistry,
-    serde::protobuf::ExecutorStoppedParams,
-    utils::{GrpcClientConfig, create_grpc_server},
+    config::TaskSchedulingPolicy, registry::BallistaFunctionRegistry, serde::protobuf::ExecutorStoppedParams,
+    utils::GrpcClientConfig,
 };
-use ballista_executor::{
-    ArrowFlightServerProvider,
-    executor_process::{ExecutorProcessConfig, start_executor_process},
-    flight_service::BallistaFlightService,
-};
+use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::{
     common::exec_datafusion_err, error::Result, execution::runtime_env::RuntimeEnvBuilder, prelude::SessionConfig,
 };
@@ -33,6 +26,7 @@ use crate::ballista::{
     MOST_MESSAGE_BYTES, STACK_BYTES,
     client::{connected, connecting},
     codec,
+    fetch_service::fetch_service,
     running_jobs::RunningJobs,
     stages::Stages,
     state,
@@ -176,21 +170,7 @@ fn process_config(
             .tls
             .clone()
             .map(|tls| tls.endpoint_override(Some(GrpcClientConfig::default()))),
-        override_arrow_flight_service: options.tls.map(flight_service),
+        override_arrow_flight_service: Some(fetch_service(options.tls)),
         ..ExecutorProcessConfig::default()
-    })
-}
-
-/// The service from which executors and clients fetch rows, with TLS.
-fn flight_service(tls: Tls) -> Arc<ArrowFlightServerProvider> {
-    Arc::new(move |work_dir, address, mut shutdown, config| {
-        let service = FlightServiceServer::new(BallistaFlightService::new(work_dir))
-            .max_decoding_message_size(MOST_MESSAGE_BYTES)
-            .max_encoding_message_size(MOST_MESSAGE_BYTES);
-        let server = create_grpc_server(&config).tls_config(tls.server());
-        tokio::spawn(async move {
-            let served = server?.add_service(service).serve_with_shutdown(address, shutdown.recv());
-            Ok(served.await?)
-        })
     })
 }

@@ -35,6 +35,7 @@ use crate::ballista::{
     connections::Connections,
     headers::NOTICES,
     job_failure::JobFailure,
+    job_folder::check_jobs,
     results::has_attempts,
     root::check_files,
     running_jobs::{RunningJob, RunningJobs},
@@ -55,11 +56,14 @@ impl Stages {
     }
 
     /// The failure of a task that may not run.
-    fn refusal(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<JobFailure>> {
+    fn refusal(&self, job: &JobId, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<JobFailure>> {
         if reads_two_attempts(plan)? {
             return Ok(Some(JobFailure::ExecutorLost));
         }
-        let checked = self.root.as_ref().map_or(Ok(()), |root| check_files(plan, root));
+        let checked = check_jobs(job, plan).and_then(|()| match &self.root {
+            Some(root) => check_files(plan, root),
+            None => Ok(()),
+        });
         Ok(checked.err().map(|error| JobFailure::Task(TaskError::of(&error))))
     }
 }
@@ -76,7 +80,7 @@ impl ExecutionEngine for Stages {
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         // Ballista reports an error that is returned here as that of another attempt, which the scheduler ignores.
-        let (refusal, writes) = (self.refusal(&plan)?, writes_files(&plan)?);
+        let (refusal, writes) = (self.refusal(&job_id, &plan)?, writes_files(&plan)?);
         let job = self.jobs.of_task(&job_id);
         let notices = Arc::default();
         let plan = with_task_notices(plan, &notices)?;

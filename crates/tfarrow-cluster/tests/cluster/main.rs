@@ -5,6 +5,7 @@
 mod certificates;
 mod failures;
 mod losses;
+mod peers;
 mod processes;
 mod queries;
 mod tls;

@@ -91,6 +91,8 @@ impl Drop for Process {
 pub(crate) struct Cluster {
     pub(crate) scheduler: Process,
     pub(crate) executors: Vec<Process>,
+    /// The port at which each executor is asked for rows.
+    pub(crate) ports: Vec<u16>,
     pub(crate) address: String,
     pub(crate) folder: TempDir,
     /// The folder with the certificates of all processes, if they use TLS.
@@ -117,7 +119,8 @@ impl Cluster {
         let scheduler = started_scheduler("127.0.0.1:0", tls.as_deref());
         let ready = scheduler.wait_for("listens on ");
         let address = ready.rsplit(' ').next().unwrap().to_owned();
-        let mut cluster = Self { scheduler, executors: Vec::new(), address, folder, tls, started: 0 };
+        let mut cluster =
+            Self { scheduler, executors: Vec::new(), ports: Vec::new(), address, folder, tls, started: 0 };
         for _ in 0..executors {
             cluster.add_executor(&[]);
         }
@@ -137,13 +140,15 @@ impl Cluster {
         let work_dir = self.work_dir(self.started);
         self.started += 1;
         // A port that is free now.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-        let mut command = program(&["executor", "--scheduler", &self.address, "--cores", "1", "--port", &port]);
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = program(&["executor", "--scheduler", &self.address, "--cores", "1"]);
+        command.arg("--port").arg(port.to_string());
         command.arg("--work-dir").arg(work_dir).args(args).env("RUST_LOG", "info");
         self.tls.iter().for_each(|tls| _ = command.arg("--tls").arg(tls));
         let executor = Process::start(command);
         executor.wait_for("Starting poll work loop");
         self.executors.push(executor);
+        self.ports.push(port);
     }
 
     /// The folder of the executor with this number, in the order in which they were started.
