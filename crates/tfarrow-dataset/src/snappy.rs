@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn copies_from_before_the_block_are_invalid() {
         for element in [&[1, 0][..], &[1, 5], &[2, 9, 0], &[3, 1, 0, 0, 0]] {
-            assert_eq!(start(&[&[0, 0, 0, 9, 8], element].concat(), 100), [], "{element:?}");
+            assert_eq!(start(&[&[0, 0, 0, 9, 8], element].concat(), 100), Vec::<u8>::new(), "{element:?}");
         }
     }
 
