@@ -86,6 +86,28 @@ impl fmt::Display for Notice {
 /// A callback for notices. Threads of a scan call it, several at the same time.
 pub type OnNotice = Arc<dyn Fn(&Notice) + Send + Sync>;
 
+/// The notices of a session, which its configuration has as an extension.
+#[derive(Clone, Default)]
+pub(crate) struct SessionNotices {
+    pub(crate) on_notice: Option<OnNotice>,
+}
+
+impl SessionNotices {
+    /// Passes a notice to the callback of the session, if there is one.
+    pub(crate) fn notify(&self, notice: &Notice) {
+        if let Some(on_notice) = &self.on_notice {
+            on_notice(notice);
+        }
+    }
+
+    /// Passes the notice of columns and values that are left out or changed, if there are any.
+    pub(crate) fn notify_losses(&self, losses: &RowLosses) {
+        if *losses != RowLosses::default() {
+            self.notify(&Notice::Losses(losses.clone()));
+        }
+    }
+}
+
 /// Sends the notices of the scans of a table. Each unknown feature is reported once in the lifetime of the table, and one
 /// unknown field.
 #[derive(Default)]

@@ -7,12 +7,9 @@ use std::{
 
 use arrow_schema::SchemaRef;
 use datafusion::{catalog::TableProvider, common::Column, error::Result};
-use tfarrow_dataset::RowLosses;
 
 use crate::{
-    catalog::event_table::EventTable,
-    notice::{Notice, OnNotice},
-    schema::provenance::SchemaProvenance,
+    catalog::event_table::EventTable, notice::SessionNotices, schema::provenance::SchemaProvenance,
     table::TfRecordTable,
 };
 
@@ -22,7 +19,7 @@ const MAX_TABLES: usize = 64;
 /// The tables that a session created last, and its callback for warnings.
 pub(crate) struct TableRegistry {
     recent: Mutex<Vec<RecentTable>>,
-    on_notice: Option<OnNotice>,
+    pub(crate) notices: SessionNotices,
 }
 
 /// The name of a table, its columns, and their provenance.
@@ -34,8 +31,8 @@ struct RecentTable {
 }
 
 impl TableRegistry {
-    pub(crate) fn new(on_notice: Option<OnNotice>) -> Self {
-        Self { recent: Mutex::default(), on_notice }
+    pub(crate) fn new(notices: SessionNotices) -> Self {
+        Self { recent: Mutex::default(), notices }
     }
 
     /// Registers a table by its name in queries, and sets its callback for warnings. The table replaces a table of the same
@@ -45,23 +42,9 @@ impl TableRegistry {
     /// Those of [`queried`].
     pub(crate) fn register(&self, table: TfRecordTable, name: &str) -> Result<Arc<dyn TableProvider>> {
         let provenance = Arc::clone(table.provenance());
-        let table = queried(table.with_notices(self.on_notice.clone()))?;
+        let table = queried(table.with_notices(self.notices.on_notice.clone()))?;
         self.remember(name, table.schema(), &provenance);
         Ok(table)
-    }
-
-    /// Passes a notice to the callback of the session, if there is one.
-    pub(crate) fn notify(&self, notice: &Notice) {
-        if let Some(on_notice) = &self.on_notice {
-            on_notice(notice);
-        }
-    }
-
-    /// Passes the notice of columns and values that statistics leave out or change, if there are any.
-    pub(crate) fn notify_losses(&self, losses: &RowLosses) {
-        if *losses != RowLosses::default() {
-            self.notify(&Notice::Losses(losses.clone()));
-        }
     }
 
     fn remember(&self, table: &str, schema: SchemaRef, provenance: &Arc<SchemaProvenance>) {

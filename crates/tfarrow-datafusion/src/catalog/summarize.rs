@@ -130,12 +130,12 @@ impl SummarizeFunction {
         let progress = |_, _| std::ops::ControlFlow::Continue(());
         let found = Statistics::collect(shards, &options, &progress).map_err(external)?;
         if !found.inferred.skipped.is_empty() {
-            self.0.notify(&Notice::Skipped(found.inferred.skipped.clone()));
+            self.0.notices.notify(&Notice::Skipped(found.inferred.skipped.clone()));
         }
         if let Some(why) = why_no_features(&found.inferred) {
-            self.0.notify(&Notice::NoFeatures(why));
+            self.0.notices.notify(&Notice::NoFeatures(why));
         }
-        self.0.notify_losses(&found.inferred.losses);
+        self.0.notices.notify_losses(&found.inferred.losses);
         Ok(found)
     }
 }

@@ -204,7 +204,7 @@ impl Summarized {
             statistics.add(&batch?).map_err(external)?;
         }
         let found = statistics.finish();
-        self.registry.notify_losses(&found.inferred.losses);
+        self.registry.notices.notify_losses(&found.inferred.losses);
         (self.rows)(&found.summarize())
     }
 }

@@ -33,7 +33,7 @@ use crate::{
     },
     engine::Engine,
     functions::{self, bounded::bounded},
-    notice::OnNotice,
+    notice::{OnNotice, SessionNotices},
     optimizer::{
         cancellation::Cancellation,
         float_statistics::FloatStatistics,
@@ -108,7 +108,8 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     if engine.is_some() {
         tables.prepare_for_engine();
     }
-    let registry = Arc::new(TableRegistry::new(on_notice));
+    let notices = SessionNotices { on_notice };
+    let registry = Arc::new(TableRegistry::new(notices.clone()));
     let mut config = config.with_information_schema(true).with_option_extension(tables);
     // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no statistics to prune by. While
     // they are enabled, `TfRecordSource` accepts no dynamic filters at all.
@@ -124,7 +125,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.splice(..0, [Arc::new(FloatStatistics) as _, Arc::new(InputFileName) as _]);
     let state = SessionStateBuilder::new()
-        .with_config(config.with_extension(Arc::clone(&registry)))
+        .with_config(config.with_extension(Arc::clone(&registry)).with_extension(Arc::new(notices)))
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
@@ -255,7 +256,7 @@ impl SessionContextTfRecordExt for SessionContext {
     }
 
     fn enable_tfrecord(&self) -> Result<()> {
-        let registry = Arc::new(TableRegistry::new(None));
+        let registry = Arc::new(TableRegistry::new(SessionNotices::default()));
         if self.state().config().get_extension::<TableRegistry>().is_some() {
             return plan_err!("TFRecord is already enabled in this session");
         }

@@ -39,8 +39,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
     blocking::blocking,
-    catalog::registry::TableRegistry,
     error::external,
+    notice::SessionNotices,
     options::TfRecordOptions,
     write::{
         output_folder::{OutputFolder, PART},
@@ -262,8 +262,8 @@ impl FileSink for TfRecordSink {
             Some(folder) if !self.is_single => persist_in(&folder, &store, complete).await?,
             _ => persist(complete).await?,
         }
-        if let Some(registry) = context.session_config().get_extension::<TableRegistry>() {
-            registry.notify_losses(&losses);
+        if let Some(notices) = context.session_config().get_extension::<SessionNotices>() {
+            notices.notify_losses(&losses);
         }
         Ok(rows)
     }

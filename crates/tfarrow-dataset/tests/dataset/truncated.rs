@@ -79,7 +79,7 @@ fn a_file_that_several_threads_read_is_truncated_between_two_pieces() {
         let (_folder, shard) = listed(10, DATA);
         let options = ReadOptions { chunk_bytes: 2 * FRAME as usize, ..options };
         let reader = SharedReader::open(&shard, &options).unwrap();
-        let mut next = || reader.next(None, |taken: Result<Taken, Error>| taken.err());
+        let next = || reader.next(None, |taken: Result<Taken, Error>| taken.err());
         assert!(next().unwrap().is_none());
         truncate(&shard, 4 * FRAME);
         let errors: Vec<_> = std::iter::from_fn(next).flatten().collect();
