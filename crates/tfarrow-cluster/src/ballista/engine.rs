@@ -8,7 +8,6 @@ use datafusion::{
     common::exec_datafusion_err,
     error::Result,
     execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext},
-    optimizer::Optimizer,
     physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter},
 };
 use futures::{

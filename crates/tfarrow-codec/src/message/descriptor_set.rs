@@ -40,11 +40,15 @@ pub fn descriptor_pool(set: &[u8]) -> Result<DescriptorPool> {
     if let Some(file) = files.iter().find(|file| has_text_options(file)) {
         return Err(invalid(format!("{}: an option is not compiled", file.name())));
     }
-    let mut has_similar_names = false;
+    let mut has_changed = false;
     for file in &mut files {
-        has_similar_names |= mark_similar_names(file);
+        has_changed |= mark_similar_names(file);
+        // protoc takes an empty syntax for proto2; the library knows it only where it is absent.
+        if file.syntax.take_if(|syntax| syntax.is_empty()).is_some() {
+            has_changed = true;
+        }
     }
-    let pool = match has_similar_names {
+    let pool = match has_changed {
         true => DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: files }),
         // The bytes have options that the messages of the library do not.
         false => DescriptorPool::decode(set),

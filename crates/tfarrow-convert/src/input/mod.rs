@@ -84,7 +84,7 @@ impl UnitContent for RecordBlocks {
 /// Rows of a Parquet or Arrow file.
 pub(crate) enum RowBlock {
     /// The number of a row group of a Parquet file. The worker reads the row group.
-    RowGroup(Shard, ParquetFile, usize),
+    RowGroup(Arc<Shard>, ParquetFile, usize),
     /// Rows that were read, and their bytes.
     Batch(RecordBatch, usize),
 }
@@ -193,7 +193,7 @@ impl RecordSource {
 /// Reads a Parquet or Arrow file.
 pub(crate) enum RowSource {
     /// A Parquet file with one unit for each row group.
-    RowGroups { shard: Shard, file: ParquetFile, groups: Range<usize> },
+    RowGroups { shard: Arc<Shard>, file: ParquetFile, groups: Range<usize> },
     /// A file that is read batch by batch. `pending` are rows of the last batch that did not fit in the last unit, and their
     /// bytes.
     Batches { batches: Batches, pending: Option<(RecordBatch, usize)> },
@@ -213,13 +213,13 @@ impl UnitSource for RowSource {
         if rows.splits {
             return Ok(Self::Batches { batches: Box::new(row_group_rows(shard, &file, groups)?), pending: None });
         }
-        Ok(Self::RowGroups { shard: shard.clone(), file, groups })
+        Ok(Self::RowGroups { shard: Arc::new(shard.clone()), file, groups })
     }
 
     fn next(&mut self, size: UnitSize, _on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<RowBlock>> {
         match self {
             Self::RowGroups { shard, file, groups } => {
-                Ok(groups.next().map(|group| RowBlock::RowGroup(shard.clone(), file.clone(), group)))
+                Ok(groups.next().map(|group| RowBlock::RowGroup(Arc::clone(shard), file.clone(), group)))
             }
             Self::Batches { batches, pending } => {
                 let next = match pending.take() {

@@ -126,11 +126,9 @@ fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
 fn purged(table: &TfRecordTable) -> Result<LogicalPlanBuilder> {
     let wanted = MetadataColumns { file: true, record: true, ..table.options().metadata_columns };
     let table = table.with_metadata_columns(wanted);
-    let scan = |name: &str, columns| -> Result<_> {
-        let events = table.with_runs(columns)?;
-        LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(events)), None)
-    };
-    let restarts = scan(RESTARTS_SCAN, restart_columns())?
+    let scan = |name: &str, events| LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(events)), None);
+    // What is skipped is reported by the other scan of the same records.
+    let restarts = scan(RESTARTS_SCAN, table.with_runs(restart_columns())?.with_notices(None))?
         .filter(get_field(col(SESSION_LOG), STATUS).eq(lit(START)))?
         .project([RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(ident))?;
     let [run, step, file, record] = [RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(|column| {
@@ -140,7 +138,8 @@ fn purged(table: &TfRecordTable) -> Result<LogicalPlanBuilder> {
     let is_later = file.1.clone().gt(file.0.clone()).or(file.1.eq(file.0).and(record.1.gt(record.0)));
     let is_replaced = [run.0.eq(run.1), step.1.lt_eq(step.0), is_later];
     // The restarts, of which there are few, are held in memory.
-    restarts.join_on(scan(EVENTS_SCAN, columns())?.build()?, JoinType::RightAnti, is_replaced)
+    let events = scan(EVENTS_SCAN, table.with_runs(columns())?)?.build()?;
+    restarts.join_on(events, JoinType::RightAnti, is_replaced)
 }
 
 /// The fields of the event of a restart.

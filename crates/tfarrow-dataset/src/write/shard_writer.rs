@@ -35,7 +35,7 @@ enum Sink<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
     Zlib(ZlibEncoder<W>),
-    Snappy(SnappyWriter<W>),
+    Snappy(Box<SnappyWriter<W>>),
 }
 
 impl<W: Write> ShardWriter<W> {
@@ -51,7 +51,7 @@ impl<W: Write> ShardWriter<W> {
             Compression::None => Sink::Plain(sink),
             Compression::Gzip => Sink::Gzip(GzEncoder::new(sink, level)),
             Compression::Zlib => Sink::Zlib(ZlibEncoder::new(sink, level)),
-            Compression::Snappy => Sink::Snappy(SnappyWriter::new(sink)),
+            Compression::Snappy => Sink::Snappy(Box::new(SnappyWriter::new(sink))),
         };
         Self { sink }
     }

@@ -31,14 +31,13 @@ pub(crate) struct RawSchema {
 /// The columns of a data set.
 enum SchemaColumns {
     /// Inferred from records.
-    Inferred(InferredSchema),
+    Inferred(Box<InferredSchema>),
     /// Those of TensorBoard's events, of which no record was read.
     Events { message: MessageType, schema: SchemaRef },
 }
 
-/// Infers the schema of a data set from all records, or from a sample. That of TensorBoard's events follows from their definition.
-/// Warns of skipped records and features of several
-/// kinds.
+/// Infers the schema of a data set from all records, or from a sample. The schema of TensorBoard's events follows from their
+/// definition. Warns of skipped records and features of several kinds.
 #[pyfunction]
 #[pyo3(signature = (sources, options, progress=None))]
 pub(crate) fn schema(
@@ -66,7 +65,7 @@ pub(crate) fn schema(
 
 impl RawSchema {
     pub(super) fn new(found: InferredSchema, sources: Vec<String>) -> Self {
-        Self { columns: SchemaColumns::Inferred(found), sources }
+        Self { columns: SchemaColumns::Inferred(Box::new(found)), sources }
     }
 }
 

@@ -123,7 +123,7 @@ enum BatchColumn {
 #[derive(Debug)]
 enum NestedDecoder {
     /// Messages of any type, by their descriptor.
-    Message(MessageDecoder),
+    Message(Box<MessageDecoder>),
     /// Examples in a list.
     ExampleList(Box<ExampleListDecoder>),
 }
@@ -137,7 +137,7 @@ impl NestedDecoder {
         })?;
         let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
         let plan = MessagePlan::new(message.descriptor(), &fields)?;
-        Ok(Self::Message(MessageDecoder::new(plan, options.limits, options.strict)))
+        Ok(Self::Message(Box::new(MessageDecoder::new(plan, options.limits, options.strict))))
     }
 
     /// Creates a decoder of lists of examples to the columns of `schema` at `indices`.

@@ -82,7 +82,7 @@ impl ParquetColumns {
             if written != *field {
                 cast.push(index);
             }
-            fields.push(written);
+            fields.push(if specified_names { with_specified_names(&written) } else { written });
         }
         let arrow = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         let parquet =
@@ -165,6 +165,33 @@ fn written_type(data_type: &DataType) -> DataType {
     }
 }
 
+/// A field whose lists and maps have the names of Parquet's specification, so that the Arrow schema in the footer is the one that
+/// readers make of the Parquet types.
+fn with_specified_names(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::List(item) => DataType::List(named(item, "element")),
+        DataType::LargeList(item) => DataType::LargeList(named(item, "element")),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(named(item, "element"), *length),
+        DataType::Map(entries, sorted) => DataType::Map(named_entries(entries), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(with_specified_names).collect()),
+        other => other.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// An item of a list with a name.
+fn named(item: &FieldRef, name: &str) -> FieldRef {
+    Arc::new(with_specified_names(item).as_ref().clone().with_name(name))
+}
+
+/// The entries of a map.
+fn named_entries(entries: &FieldRef) -> FieldRef {
+    let entries = named(entries, "key_value");
+    let DataType::Struct(columns) = entries.data_type() else { return entries };
+    let columns = columns.iter().zip(["key", "value"]).map(|(column, name)| named(column, name));
+    Arc::new(entries.as_ref().clone().with_data_type(DataType::Struct(columns.collect())))
+}
+
 /// Casts values of a field, which must be the same afterwards.
 fn cast_exactly(path: &Path, field: &Field, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
@@ -188,9 +215,9 @@ fn is_stored_alike(source: &TypePtr, derived: &TypePtr) -> Result<bool, ParquetE
     let storage = |column: &ColumnDescriptor| {
         (column.physical_type(), column.type_length(), column.max_def_level(), column.max_rep_level())
     };
-    let alike = |(source, derived): (&Arc<ColumnDescriptor>, _)| storage(source) == storage(derived);
-    let leaves = source.columns().iter().zip(derived.columns().iter().map(Arc::as_ref));
-    Ok(source.num_columns() == derived.num_columns() && leaves.map(alike).all(|alike| alike))
+    let mut leaves = source.columns().iter().zip(derived.columns());
+    Ok(source.num_columns() == derived.num_columns()
+        && leaves.all(|(source, derived)| storage(source) == storage(derived)))
 }
 
 fn descriptor(columns: Vec<TypePtr>) -> Result<SchemaDescriptor, ParquetError> {
