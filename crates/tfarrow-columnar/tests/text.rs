@@ -408,7 +408,7 @@ fn the_columns_are_inferred_once() {
     let shard = shard(folder.path(), "a.csv", b"a\n1\n2\n");
     let clone = shard.clone();
     assert_eq!(count(&shard).unwrap(), 2);
-    fs::write(&shard.path, "a\nx\n").unwrap();
+    fs::write(&shard.path, "a\nx\n3\n").unwrap();
     assert_eq!(count(&clone).unwrap(), 2);
     // The new value does not fit the columns.
     let error = rows(&clone).unwrap().next().unwrap().unwrap_err().to_string();

@@ -84,7 +84,7 @@ mod tests {
         let data = [&literal[..1000], &[7; 300], &literal[..1000], &literal[..]].concat();
         let stream = stream(&data);
         assert_eq!(start(&stream, usize::MAX), data);
-        for end in [0, 4, 5, 8, 100, 900, 1020, 1400, 50_000] {
+        for end in [0, 4, 5, 8, 100, 900, 1020, 1400, 12_000] {
             let found = start(&stream[..end], usize::MAX);
             assert!(data.starts_with(&found) && found.len() + 20 >= end.min(1000), "{end}: {}", found.len());
         }

@@ -189,11 +189,10 @@ mod tests {
     fn events_are_known_by_their_shape_without_a_version() {
         // The time 1,700,000,000 seconds, and the step 7.
         let time = b"\x09\0\0\0\x40\x1f\xd5\xd9\x41".as_slice();
-        let summary = [time, b"\x10\x07\x2a\x0b\x0a\x09\x0a\x01a\x15\0\0\0\0\0"].concat();
-        let summary = summary.get(..summary.len() - 1).unwrap();
-        assert_eq!(of(&[summary], 512), Payload::Events);
+        let summary = [time, b"\x10\x07\x2a\x0a\x0a\x08\x0a\x01a\x15\0\0\0\0"].concat();
+        assert_eq!(of(&[&summary], 512), Payload::Events);
         for head in HEADER + 13..summary.len() {
-            assert_eq!(of(&[summary], head), Payload::Events, "{head}");
+            assert_eq!(of(&[&summary], head), Payload::Events, "{head}");
         }
         let long = [time, b"\x2a\xd0\x0f", &[0; 2000]].concat();
         assert_eq!(of(&[&long], 512), Payload::Events);
