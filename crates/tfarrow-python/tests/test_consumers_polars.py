@@ -104,7 +104,8 @@ def values():
     nan = float("nan")
     ints = [0, 1, -1, 5, 2**53 + 1, 2**53, 2**63 - 1, -(2**63), None]
     floats = [0.0, -0.0, 1.5, nan, float("inf"), float("-inf"), 0.1, 3e38, None]
-    texts = ["", "a", "A", "é", "z'\"%_", "ab", None, "ä\u0000b", "a"]
+    # Fewer than a tenth have a control character: more would be bytes.
+    texts = ["", "a", "A", "é", "z'\"%_", "ab", None, "ä\u0000b", "a", "b", "B", "c", "d", "ü", "x y"]
     return ints, floats, texts
 
 
