@@ -49,6 +49,8 @@ pub(crate) struct SnappyBlocks {
     state: BlockState,
     /// Number of bytes that were decompressed to find blocks.
     work: u64,
+    /// Whether all bytes of the file were read.
+    is_at_end: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -69,7 +71,7 @@ impl SnappyBlocks {
     /// Creates a decompressor of a stream that begins with `stored`.
     pub(crate) fn new(stored: &[u8]) -> Self {
         let (stored, block, state) = (stored.to_vec(), Vec::new(), BlockState::Reading);
-        Self { stored, from: 0, block, returned: 0, state, work: 0 }
+        Self { stored, from: 0, block, returned: 0, state, work: 0, is_at_end: false }
     }
 
     /// Returns the number of bytes that were read and are not decompressed yet.
@@ -221,12 +223,17 @@ impl SnappyBlocks {
     /// # Errors
     /// An error of the source.
     fn refill(&mut self, input: &mut StoredInput) -> Result<usize, Failure> {
+        // The search asks for bytes after the end at each place where a block may begin.
+        if self.is_at_end {
+            return Ok(0);
+        }
         self.stored.drain(..self.from);
         self.from = 0;
         let end = self.stored.len();
         self.stored.resize(end + INPUT_BYTES, 0);
         let read = input.read(self.stored.get_mut(end..).unwrap_or_default());
         self.stored.truncate(end + read.as_ref().map_or(0, |count| *count));
+        self.is_at_end = matches!(read, Ok(0));
         read
     }
 }
