@@ -65,7 +65,7 @@ impl Records {
     /// of their own. They keep their numbers, and have no [offsets](Self::offset).
     ///
     /// # Errors
-    /// A record that exceeds [`MOST_RECORD_BYTES`] with the features.
+    /// A record that exceeds [`MOST_RECORD_BYTES`](crate::MOST_RECORD_BYTES) with the features.
     pub fn with_own_features(self) -> Result<Self> {
         let shared = self.shared_features();
         if shared.is_empty() {
