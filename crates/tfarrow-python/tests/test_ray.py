@@ -264,11 +264,11 @@ def test_folders_and_places_are_columns(tmp_path):
     for day in ("1", "2"):
         os.makedirs(tmp_path / f"day={day}")
         tfarrow.write({"x": [1, 2]}, f"{tmp_path}/day={day}/a.tfrecord")
-    found = table(read(tmp_path, metadata_columns="_file,_record", where="day = '2' OR x = 1"))
+    found = table(read(tmp_path, metadata_columns="_file,_record", where="day = 2 OR x = 1"))
     assert found.to_pylist() == [
-        {"x": 1, "_record": 0, "day": "1", "_file": f"{tmp_path}/day=1/a.tfrecord"},
-        {"x": 1, "_record": 0, "day": "2", "_file": f"{tmp_path}/day=2/a.tfrecord"},
-        {"x": 2, "_record": 1, "day": "2", "_file": f"{tmp_path}/day=2/a.tfrecord"},
+        {"x": 1, "_record": 0, "day": 1, "_file": f"{tmp_path}/day=1/a.tfrecord"},
+        {"x": 1, "_record": 0, "day": 2, "_file": f"{tmp_path}/day=2/a.tfrecord"},
+        {"x": 2, "_record": 1, "day": 2, "_file": f"{tmp_path}/day=2/a.tfrecord"},
     ]
 
 
