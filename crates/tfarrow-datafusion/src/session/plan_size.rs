@@ -36,7 +36,9 @@ impl PlanSize {
         self.add(1 + columns)?;
         let mut inputs = Vec::new();
         for input in plan.inputs() {
-            inputs.push((input, self.add_plan(input)?));
+            let sizes = self.add_plan(input)?;
+            let is_computed = sizes.iter().any(|size| *size > 1);
+            inputs.push(Source { plan: input, sizes, is_computed });
         }
         let sources = Sources { inputs: &inputs };
         let mut sizes = Vec::new();
@@ -82,20 +84,26 @@ impl PlanSize {
     }
 }
 
-/// The inputs of an operator, with the size of the expression behind each of their columns.
+/// An input of an operator.
+struct Source<'p> {
+    plan: &'p LogicalPlan,
+    /// The size of the expression behind each column.
+    sizes: Vec<usize>,
+    /// Whether any column is more than a column of a file. Most inputs have thousands of columns or computed ones, and not both.
+    is_computed: bool,
+}
+
+/// The inputs of an operator.
 struct Sources<'p> {
-    inputs: &'p [(&'p LogicalPlan, Vec<usize>)],
+    inputs: &'p [Source<'p>],
 }
 
 impl Sources<'_> {
     /// The size of the expression behind a column.
     fn size(&self, column: &Column) -> usize {
-        // Most columns are those of files, which need no search.
-        for (input, sizes) in self.inputs {
-            if sizes.iter().any(|size| *size > 1)
-                && let Some(index) = input.schema().maybe_index_of_column(column)
-            {
-                return sizes.get(index).copied().unwrap_or(1);
+        for input in self.inputs.iter().filter(|input| input.is_computed) {
+            if let Some(index) = input.plan.schema().maybe_index_of_column(column) {
+                return input.sizes.get(index).copied().unwrap_or(1);
             }
         }
         1
@@ -105,8 +113,8 @@ impl Sources<'_> {
     /// otherwise the largest.
     fn columns(&self, count: usize) -> Vec<usize> {
         let mut sizes = Vec::new();
-        for (_, input) in self.inputs {
-            sizes.extend_from_slice(input);
+        for input in self.inputs {
+            sizes.extend_from_slice(&input.sizes);
         }
         if sizes.len() == count {
             return sizes;
