@@ -1,7 +1,7 @@
 //! One rule of equality for floats in SQL, whatever the format of the files: NaN is one value above all numbers, and -0.0
 //! equals 0.0. Columns that a query only carries keep their bits.
 
-use std::{fmt::Write, fs::File, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fmt::Write, fs::File, path::Path, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch,
@@ -14,7 +14,11 @@ use datafusion::{
 };
 use parquet::{
     arrow::ArrowWriter,
-    file::properties::{EnabledStatistics, WriterProperties},
+    file::{
+        metadata::RowGroupMetaData,
+        properties::{EnabledStatistics, WriterProperties},
+        reader::{FileReader, SerializedFileReader},
+    },
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -667,9 +671,8 @@ async fn names_of_columns_and_filters_of_other_types_stay() {
 #[tokio::test]
 async fn bounds_of_chunks_with_nan_are_not_written() {
     let files = Files::of(&table_of([1.0, 2.0, 3.0, 1.0, f32::NAN, 1.0, -0.0, 5.0, 6.0]));
-    let options =
-        parquet::file::reader::SerializedFileReader::new(File::open(files.path("t.parquet")).unwrap()).unwrap();
-    let metadata = parquet::file::reader::FileReader::metadata(&options);
+    let options = SerializedFileReader::new(File::open(files.path("t.parquet")).unwrap()).unwrap();
+    let metadata = options.metadata();
     let bounds: Vec<_> = metadata
         .row_groups()
         .iter()
@@ -685,6 +688,49 @@ async fn bounds_of_chunks_with_nan_are_not_written() {
         })
         .collect();
     assert_eq!(bounds, [(true, true, Some(0), true), (false, false, Some(0), false), (true, true, Some(0), true)]);
+}
+
+/// The columns of a Parquet file with a minimum or a maximum in any row group, or with a column index.
+fn bounded_columns(path: &Path) -> BTreeSet<String> {
+    let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+    let mut bounded = BTreeSet::new();
+    for column in reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
+        let found = column.statistics().is_some_and(|found| found.min_bytes_opt().or(found.max_bytes_opt()).is_some());
+        if found || column.column_index_offset().is_some() {
+            bounded.insert(column.column_path().string());
+        }
+    }
+    bounded
+}
+
+#[tokio::test]
+async fn parquet_files_of_sql_have_no_bounds_of_floats() {
+    let files = Files::of(&table_of([1.0, f32::NAN, 1.0]));
+    let context = session(true);
+    let [source, target, folder] = ["t.tfrecord", "copy.parquet", "by_g/"].map(|name| files.path(name));
+    let rows = format!("SELECT id, g, x, l, struct(x AS f, id AS i) AS s, x::DOUBLE AS d FROM '{}'", source.display());
+    batches(&context, &format!("COPY ({rows}) TO '{}'", target.display())).await;
+    assert_eq!(bounded_columns(&target), ["g", "id", "s.i"].map(str::to_owned).into());
+    let partitioned = format!("COPY ({rows}) TO '{}' STORED AS PARQUET PARTITIONED BY (g)", folder.display());
+    batches(&context, &partitioned).await;
+    let written: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!written.is_empty());
+    for folder in written {
+        assert_eq!(bounded_columns(&folder.join("part-00000.parquet")), ["id", "s.i"].map(str::to_owned).into());
+    }
+    // DataFusion has no option for a column with a dot in its name alone.
+    let dotted = files.path("dotted.parquet");
+    batches(&context, &format!("COPY (SELECT id, x AS \"x.y\" FROM '{}') TO '{}'", source.display(), dotted.display()))
+        .await;
+    assert_eq!(bounded_columns(&dotted), BTreeSet::new());
+    let (table, inserted) = (files.path("inserted"), format!("SELECT id, x FROM '{}'", source.display()));
+    std::fs::create_dir(&table).unwrap();
+    let location = table.display();
+    let create = format!("CREATE EXTERNAL TABLE t (id BIGINT, x REAL) STORED AS PARQUET LOCATION '{location}/'");
+    batches(&context, &create).await;
+    batches(&context, &format!("INSERT INTO t {inserted}")).await;
+    let written: Vec<_> = std::fs::read_dir(&table).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(written.iter().map(|path| bounded_columns(path)).collect::<Vec<_>>(), [["id".to_owned()].into()]);
 }
 
 #[tokio::test]

@@ -5,8 +5,9 @@
 //! other formats:  output_schema ─▶ staging ─┘
 //! ```
 //!
-//! `output_folder` names the files in a folder.
+//! `output_folder` names the files in a folder, and `float_bounds` leaves statistics out of Parquet files.
 
+mod float_bounds;
 pub(crate) mod format;
 pub(crate) mod output_folder;
 pub(crate) mod output_schema;

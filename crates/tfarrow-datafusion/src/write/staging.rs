@@ -48,6 +48,7 @@ use crate::{
     options::TfRecordOptions,
     task_context::copy_of,
     write::{
+        float_bounds::without_float_bounds,
         format::TfRecordFormatFactory,
         output_folder::{OutputFolder, PART},
         output_schema::{check_names, without_views},
@@ -71,7 +72,7 @@ pub(crate) async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Resu
     let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan.data, state).await?;
     let staged = plan.transform_down(|node| {
         Ok(match node.downcast_ref::<DataSinkExec>() {
-            Some(exec) if !is_staged(exec.sink()) => Transformed::yes(target.staged(exec)),
+            Some(exec) if !is_staged(exec.sink()) => Transformed::yes(target.staged(exec)?),
             _ => Transformed::no(node),
         })
     })?;
@@ -137,9 +138,11 @@ impl StatementOutput {
         Ok(copy)
     }
 
-    fn staged(&self, exec: &DataSinkExec) -> Arc<dyn ExecutionPlan> {
-        let sink = StagingSink { exec: exec.clone(), target: self.clone() };
-        Arc::new(DataSinkExec::new(Arc::clone(exec.input()), Arc::new(sink), exec.sort_order().clone()))
+    fn staged(&self, exec: &DataSinkExec) -> Result<Arc<dyn ExecutionPlan>> {
+        let exec = without_float_bounds(exec)?.unwrap_or_else(|| exec.clone());
+        let (input, order) = (Arc::clone(exec.input()), exec.sort_order().clone());
+        let sink = StagingSink { exec, target: self.clone() };
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 }
 
