@@ -5,15 +5,21 @@ use std::{mem, sync::Arc};
 use datafusion::{
     common::tree_node::{Transformed, TreeNode},
     error::Result,
-    logical_expr::LogicalPlan,
+    logical_expr::{LogicalPlan, Projection},
     sql::{
         parser::{CopyToSource, CopyToStatement, Statement},
-        sqlparser::ast::{Expr, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement as SqlStatement, Value},
+        sqlparser::ast::{
+            Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr,
+            Statement as SqlStatement, Value,
+        },
     },
 };
 
-/// Replaces `*` by one constant in a statement that selects all columns of one table, with or without WHERE and LIMIT. The plan
-/// of the new statement, [`with_all_columns`], is that of the given one. Returns whether it did.
+/// The name of the constant that replaces `*`. No column has it.
+const ALL_COLUMNS: &str = "all columns of the table";
+
+/// Replaces `*` by one constant in a statement that selects all columns of one table, with or without WHERE, ORDER BY and LIMIT.
+/// The plan of the new statement, [`with_all_columns`], is that of the given one. Returns whether it did.
 ///
 /// DataFusion 55.2 compares the texts of all pairs of selected columns, in search of `unnest` (`push_projection_dedupl`).
 pub(super) fn replace_all_columns(statement: &mut Statement) -> bool {
@@ -35,14 +41,23 @@ pub(super) fn replace_all_columns(statement: &mut Statement) -> bool {
 
 /// Replaces `*` in a query.
 fn selects_all(query: &mut Query) -> bool {
-    let is_ordered = query.order_by.is_some() || !query.pipe_operators.is_empty();
+    if !query.pipe_operators.is_empty() || !query.order_by.iter().all(is_of_columns) {
+        return false;
+    }
     let SetExpr::Select(select) = query.body.as_mut() else { return false };
-    if is_ordered || !is_all_of_table(select) {
+    if !is_all_of_table(select) {
         return false;
     }
     select.flavor = SelectFlavor::Standard;
-    select.projection = vec![SelectItem::UnnamedExpr(Expr::Value(Value::Null.into()))];
+    let alias = Ident::with_quote('"', ALL_COLUMNS);
+    select.projection = vec![SelectItem::ExprWithAlias { expr: Expr::Value(Value::Null.into()), alias }];
     true
+}
+
+/// Returns whether an ORDER BY has names of columns only: numbers are places in `*`, and expressions can add columns to the plan.
+fn is_of_columns(order: &OrderBy) -> bool {
+    let OrderByKind::Expressions(keys) = &order.kind else { return false };
+    keys.iter().all(|key| matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)))
 }
 
 /// Returns whether a SELECT has one table, and no clause but `*`, FROM and WHERE.
@@ -55,10 +70,20 @@ fn is_all_of_table(select: &mut Select) -> bool {
     is_all && matches!(select.from.as_slice(), [table] if table.joins.is_empty())
 }
 
-/// Removes the projection to the constant from a plan.
+/// Removes the projections to the constant from a plan: one, and a second one below a sort, which has the keys too.
 pub(super) fn with_all_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
-        LogicalPlan::Projection(projection) => Ok(Arc::unwrap_or_clone(projection.input)),
+        LogicalPlan::Projection(projection) if is_all_columns(&projection) => {
+            match Arc::unwrap_or_clone(projection.input) {
+                LogicalPlan::Sort(sort) => with_all_columns(LogicalPlan::Sort(sort)),
+                input => Ok(input),
+            }
+        }
+        LogicalPlan::Projection(_) => Ok(plan),
         plan => Ok(plan.map_children(|child| with_all_columns(child).map(Transformed::yes))?.data),
     }
+}
+
+fn is_all_columns(projection: &Projection) -> bool {
+    projection.schema.fields().first().is_some_and(|field| field.name() == ALL_COLUMNS)
 }

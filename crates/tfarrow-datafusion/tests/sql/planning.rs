@@ -58,6 +58,10 @@ async fn all_columns_of_one_table_are_not_selected_one_by_one() {
         "SELECT * FROM t a WHERE label > 1 LIMIT 3",
         "WITH a AS (SELECT label, city FROM t) SELECT * FROM a WHERE city = (SELECT max(city) FROM t)",
         "SELECT * FROM (SELECT label AS x FROM t) LIMIT 1 OFFSET 2",
+        "SELECT * FROM (SELECT label AS x FROM t ORDER BY label) LIMIT 3",
+        "SELECT * FROM (SELECT label AS x FROM t ORDER BY label) a ORDER BY x",
+        "SELECT * FROM t ORDER BY label, price DESC, city",
+        "SELECT * FROM t a WHERE price > 10 ORDER BY a.label DESC, a.price LIMIT 2",
     ] {
         // DataFusion has no columns for FROM without SELECT.
         let select = if query.starts_with("FROM") { "SELECT * FROM t" } else { query };
@@ -76,7 +80,8 @@ async fn all_columns_of_one_table_are_not_selected_one_by_one() {
     for query in [
         "SELECT DISTINCT * FROM t",
         "SELECT * EXCEPT (label) FROM t",
-        "SELECT * FROM t ORDER BY label LIMIT 1",
+        "SELECT * FROM t ORDER BY 1 LIMIT 1",
+        "SELECT * FROM t ORDER BY price + 1",
         "SELECT * FROM t NATURAL JOIN t b",
     ] {
         let query = query.replace(" t", &format!(" '{table}'"));
