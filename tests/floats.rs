@@ -351,12 +351,17 @@ fn any_predicate() -> impl Strategy<Value = Predicate> {
     })
 }
 
+/// The most rows of a table: 12, or `TFARROW_TEST_ROWS`. With 1,000 rows, 200 cases compare 10 million rows with the oracle.
+fn most_rows() -> usize {
+    std::env::var("TFARROW_TEST_ROWS").map_or(12, |rows| rows.parse().unwrap())
+}
+
 /// Tables whose first row has all features, so that each is a column.
 fn any_table() -> impl Strategy<Value = Vec<Row>> {
     let float = || proptest::option::weighted(0.85, any_float());
     let list = proptest::collection::vec(any_float(), 0..3);
     let row = (proptest::option::weighted(0.9, 0..3_i64), float(), float(), list);
-    let rows = proptest::collection::vec(row.prop_map(|(g, x, y, l)| Row { g, x, y, l }), 0..12);
+    let rows = proptest::collection::vec(row.prop_map(|(g, x, y, l)| Row { g, x, y, l }), 0..most_rows());
     (any_float(), rows).prop_map(|(x, rows)| {
         let first = Row { g: Some(0), x: Some(x), y: Some(1.0), l: vec![1.0, 0.5] };
         [vec![first], rows].concat()

@@ -18,29 +18,25 @@ use datafusion::{
 /// The name of the constant that replaces `*`. No column has it.
 const ALL_COLUMNS: &str = "all columns of the table";
 
-/// Replaces `*` by one constant in a statement that selects all columns of one table, with or without WHERE, ORDER BY and LIMIT.
+/// Replaces `*` by a constant in a statement that selects all columns of one table, with or without WHERE, ORDER BY and LIMIT.
 /// The plan of the new statement, [`with_all_columns`], is that of the given one. Returns whether it did.
 ///
 /// DataFusion 55.2 compares the texts of all pairs of selected columns, in search of `unnest` (`push_projection_dedupl`).
 pub(super) fn replace_all_columns(statement: &mut Statement) -> bool {
-    let query = match statement {
+    match statement {
         Statement::Statement(statement) => match statement.as_mut() {
-            SqlStatement::Query(query) => query,
-            _ => return false,
+            SqlStatement::Query(query) => selects_all(query, &[]),
+            _ => false,
         },
-        // The columns of folders are looked up in the selected ones.
-        Statement::CopyTo(CopyToStatement { source: CopyToSource::Query(query), partitioned_by, .. })
-            if partitioned_by.is_empty() =>
-        {
-            query
+        Statement::CopyTo(CopyToStatement { source: CopyToSource::Query(query), partitioned_by, .. }) => {
+            selects_all(query, partitioned_by)
         }
-        _ => return false,
-    };
-    selects_all(query)
+        _ => false,
+    }
 }
 
-/// Replaces `*` in a query.
-fn selects_all(query: &mut Query) -> bool {
+/// Replaces `*` in a query. `folders`: the columns of PARTITIONED BY, which the planner looks up in the selected ones.
+fn selects_all(query: &mut Query, folders: &[String]) -> bool {
     if !query.pipe_operators.is_empty() || !query.order_by.iter().all(is_of_columns) {
         return false;
     }
@@ -51,6 +47,9 @@ fn selects_all(query: &mut Query) -> bool {
     select.flavor = SelectFlavor::Standard;
     let alias = Ident::with_quote('"', ALL_COLUMNS);
     select.projection = vec![SelectItem::ExprWithAlias { expr: Expr::Value(Value::Null.into()), alias }];
+    for name in folders {
+        select.projection.push(SelectItem::UnnamedExpr(Expr::Identifier(Ident::with_quote('"', name))));
+    }
     true
 }
 

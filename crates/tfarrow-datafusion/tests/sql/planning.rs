@@ -76,6 +76,15 @@ async fn all_columns_of_one_table_are_not_selected_one_by_one() {
     let folder = Folder::new();
     let copy = format!("COPY (SELECT * FROM '{table}' WHERE label = 2) TO '{}'", folder.name("copy.parquet"));
     check(answer(&format!("{copy}; SELECT sum(label) / count(*) FROM '{}'", folder.name("copy.parquet"))).await, ["2"]);
+    let to = folder.name("cities");
+    let copy =
+        format!("COPY (SELECT * FROM '{table}' ORDER BY label) TO '{to}' STORED AS PARQUET PARTITIONED BY (city)");
+    let found = plan(&context, &copy).await;
+    let LogicalPlan::Copy(copied) = &found else { panic!("{found}") };
+    assert!(matches!(copied.input.as_ref(), LogicalPlan::Sort(_)), "{found}");
+    let expect = answer(&format!("SELECT city, sum(label) FROM '{table}' GROUP BY city ORDER BY city")).await.unwrap();
+    let found = answer(&format!("{copy}; SELECT city, sum(label) FROM '{to}/' GROUP BY city ORDER BY city")).await;
+    check(found, expect.iter().map(String::as_str).collect::<Vec<_>>());
     // Other clauses stay as they are.
     for query in [
         "SELECT DISTINCT * FROM t",
