@@ -150,8 +150,75 @@ fn converted_events_convert_back_to_the_same_bytes() {
     for file in ["events.out.tfevents.1700000000.host", "train/events.out.tfevents.1700000010.host"] {
         assert_eq!(fs::read(at("back/") + file).unwrap(), fs::read(path(LOGS).join(file)).unwrap(), "{file}");
     }
-    let query = format!("SELECT count(*) FROM '{}' WHERE summary IS NOT NULL", at("parquet/"));
+    let rows_of_events = "SET tfarrow.message = 'tensorflow.Event'";
+    let query = format!("{rows_of_events}; SELECT count(*) FROM '{}' WHERE summary IS NOT NULL", at("parquet/"));
     assert_eq!(rows(&query), [json!([7])]);
+}
+
+/// The metadata of the files says that their rows are events.
+#[test]
+fn converted_events_have_the_table_of_the_event_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for (source, format) in [(at("parquet/"), "parquet"), (at("arrow/"), "arrow")] {
+        tfarrow(&["convert", LOGS, &source, "--to", format]).ends(0);
+        for query in [
+            "SELECT * FROM 'LOGS' ORDER BY run, tag, step, kind, wall_time",
+            "SELECT value FROM 'LOGS' WHERE run = 'train' AND tag = 'loss' ORDER BY step DESC LIMIT 1",
+            "SELECT run, count(*) FROM 'LOGS**/*.host*' GROUP BY run ORDER BY run",
+            "SELECT count(*) FROM 'LOGSevents.out.tfevents.1700000000.host*'",
+            "SELECT a.step, b.value - a.value FROM 'LOGS' a JOIN 'LOGS' b USING (tag) WHERE a.run = '.' AND a.tag = 'loss' ORDER BY 1, 2",
+            "SET tfarrow.bytes_type = 'binary'; SELECT arrow_typeof(tag), image FROM 'LOGS' WHERE kind = 'image' ORDER BY step",
+            "SET tfarrow.metadata_columns = '_record,_offset,_raw'; SELECT tag, _record, _offset, _raw FROM 'LOGS' ORDER BY 1, 2",
+            "DESCRIBE 'LOGS'",
+            // A row for each event, with all fields of the message.
+            "SET tfarrow.message = 'tensorflow.Event'; SELECT * FROM 'LOGS' ORDER BY wall_time, step",
+        ] {
+            let [found, expected] = [&source, LOGS].map(|source| rows(&query.replace("LOGS", source)));
+            assert!(!expected.is_empty(), "{query}");
+            assert_eq!(found, expected, "{format}: {query}");
+        }
+        let shown = &rows(&format!("SHOW CREATE TABLE '{source}'"))[0][3];
+        let view = format!("CREATE VIEW \"{format}\" AS SELECT * FROM '{source}'");
+        assert_eq!(shown, &json!(view));
+        assert_eq!(rows(&format!("{view}; SELECT count(*) FROM {format}")), [json!([17])]);
+        // A table that a statement declares has the columns of its files.
+        let file = format!("{source}events.out.tfevents.1700000000.host.{format}");
+        let declared = format!("CREATE EXTERNAL TABLE t STORED AS {format} LOCATION '{file}'; SELECT count(*) FROM t");
+        assert_eq!(rows(&declared), [json!([7])]);
+    }
+}
+
+#[test]
+fn files_without_the_columns_of_events_are_no_tables_of_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    tfarrow(&["convert", LOGS, &at("some/"), "--columns", "step,wall_time"]).ends(0);
+    let columns = |source: &str| {
+        let columns = rows(&format!("DESCRIBE '{source}'"));
+        columns.iter().map(|column| column[0].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(columns(&at("some/")), ["step", "wall_time"]);
+    assert_eq!(rows(&format!("SELECT count(*) FROM '{}'", at("some/"))), [json!([11])]);
+    // Beside another file, which has other columns.
+    tfarrow(&["convert", LOGS, &at("mixed/")]).ends(0);
+    tfarrow(&["convert", "testdata/scalar.tfrecord", &at("mixed/scalar.parquet")]).ends(0);
+    let mixed = columns(&at("mixed/"));
+    assert!(mixed.contains(&"summary".to_owned()) && !mixed.contains(&"tag".to_owned()), "{mixed:?}");
+}
+
+/// A file of a converted log that is corrupt is named once, with the row.
+#[test]
+fn corrupt_files_of_converted_events_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("events.parquet");
+    tfarrow(&["convert", FIRST, file.to_str().unwrap()]).ends(0);
+    let mut bytes = fs::read(&file).unwrap();
+    // The first pages, and not the footer.
+    bytes[4..400].fill(0xff);
+    fs::write(&file, bytes).unwrap();
+    let error = tfarrow(&["sql", &format!("SELECT count(tag) FROM '{}'", file.display())]).fails();
+    assert_eq!(error.matches("events.parquet").count(), 1, "{error}");
 }
 
 /// A field of a message with a body.
@@ -203,6 +270,53 @@ fn values_of_tensors_have_limits() {
     assert_eq!(rows(&query), [json!([5000])]);
 }
 
+/// A tensor has its values in a field of their type, or as bytes.
+#[test]
+fn tensors_of_converted_events_have_the_same_values() {
+    // One number of each type: the dtype, the size of a value, and the field of the type.
+    let types = [
+        (1, 4, 5),
+        (2, 8, 6),
+        (3, 4, 7),
+        (4, 1, 7),
+        (5, 2, 7),
+        (6, 1, 7),
+        (9, 8, 10),
+        (10, 1, 11),
+        (14, 2, 13),
+        (17, 2, 7),
+        (19, 2, 13),
+        (22, 4, 16),
+        (23, 8, 17),
+        // Complex numbers have no value.
+        (8, 8, 9),
+    ];
+    let dtype = |dtype: u8| vec![0x08, dtype];
+    let mut tensors = Vec::new();
+    for (number, size, of_type) in types {
+        tensors.push([dtype(number), field(4, &vec![1; size])].concat());
+        // Numbers of other types than floats are varints.
+        let value = if matches!(of_type, 5 | 6 | 9) { vec![1; size] } else { vec![0x80, 0x78] };
+        let (tag, length) = (u32::from(of_type as u8) << 3 | 2, value.len() as u8);
+        let tag = if tag < 0x80 { vec![tag as u8] } else { vec![tag as u8 | 0x80, 1] };
+        tensors.push([dtype(number), tag, vec![length], value].concat());
+    }
+    // A text, a histogram, and tensors of other forms.
+    let shape = |sizes: &[u8]| field(2, &sizes.iter().flat_map(|size| field(2, &[0x08, *size])).collect::<Vec<_>>());
+    tensors.push([dtype(7), shape(&[2]), field(8, b"one"), field(8, b"two")].concat());
+    tensors.push([dtype(2), shape(&[2, 3]), field(6, &[0x3f; 16])].concat());
+    tensors.push([dtype(1), shape(&[5]), field(5, &[0x3f; 20])].concat());
+    let folder = tempfile::tempdir().unwrap();
+    let file = file_of_tensors(&folder, &tensors);
+    let converted = folder.path().join("events.parquet").display().to_string();
+    tfarrow(&["convert", &file, &converted]).ends(0);
+    let values = |file: &str| rows(&format!("SELECT kind, value, text, histogram FROM '{file}'"));
+    let expected = values(&file);
+    assert_eq!(expected.iter().filter(|row| row[0] == "scalar").count(), 26, "{expected:?}");
+    assert_eq!(expected.len(), tensors.len());
+    assert_eq!(values(&converted), expected);
+}
+
 #[test]
 fn a_message_without_a_file_is_an_error() {
     let error = tfarrow(&["head", FIRST, "--message", "waymo.Scenario"]).fails();
@@ -233,7 +347,10 @@ fn events_are_summarized() {
     let figures = "SELECT feature, kind, present, missing FROM summarize";
     let out = tempfile::NamedTempFile::with_suffix(".csv").unwrap();
     let out = out.path().to_str().unwrap();
-    for source in [format!("'{LOGS}'"), format!("(SELECT * FROM '{LOGS}')")] {
+    let converted = tempfile::tempdir().unwrap();
+    let converted = format!("{}/", converted.path().display());
+    tfarrow(&["convert", LOGS, &converted]).ends(0);
+    for source in [format!("'{LOGS}'"), format!("(SELECT * FROM '{LOGS}')"), format!("'{converted}'")] {
         let query = format!("{figures}({source}) WHERE feature IN ('value', 'wall_time')");
         // Structs have no statistics.
         let warning = tfarrow(&["sql", &query, "-o", out, "--overwrite"]).ends(0);
@@ -407,4 +524,12 @@ fn values_that_a_restart_replaces_are_left_out_if_that_is_wanted() {
     assert_eq!(rows(&format!("SELECT count(*), max(value) FROM {purged} WHERE run = 'one'")), [json!([2, 20.0])]);
     let columns = |table: &str| rows(&format!("DESCRIBE SELECT * FROM {table}"));
     assert_eq!(columns(&purged), columns(&format!("'{logs}'")));
+    // The same of converted files, in which the order of the rows is that of the events.
+    for format in ["parquet", "arrow"] {
+        let converted = tempfile::tempdir().unwrap();
+        let source = format!("{}/", converted.path().display());
+        tfarrow(&["convert", &logs, &source, "--to", format]).ends(0);
+        let query = format!("SELECT run, tag, step, value FROM '{source}' ORDER BY run, tag, step, value");
+        assert_eq!(rows(&format!("SET tfarrow.purge_orphaned_data = true; {query}")), expected);
+    }
 }

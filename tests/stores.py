@@ -275,6 +275,10 @@ def main():
     names = s3_names("back/")
     assert names == [f"back/train-{i:05}-of-00003.tfrecord.gz" for i in range(3)], names
     check.same(["head", "SOURCE", "-n", "200", "--full"], shards, "s3://data/back")
+    for target in ["parquet", "arrow"]:
+        check.run("convert", "testdata/events/logs/", f"s3://data/events/{target}/", "--to", target)
+        values = "SELECT run, step, wall_time, tag, kind, value, text FROM 'SOURCE' ORDER BY run, tag, step, kind"
+        check.same(["sql", values], "testdata/events/logs/", f"s3://data/events/{target}/")
     one = [shards + "train-00000-of-00004.tfrecord", "s3://data/one.arrow"]
     check.run("convert", *one)
     check.refuses(["convert", *one], "s3://data/one.arrow: already exists; --overwrite")

@@ -69,7 +69,7 @@ pub use infer::{infer_observed, infer_with};
 pub use json_cell::{CellStyle, FullCell, JsonCell, JsonRows, is_control, json_text, not_finite, write_json};
 pub use parquet_file::{ParquetFile, check_rows};
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
-pub use records::stated_records;
+pub use records::{record_bytes, stated_records};
 pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within, with_folder_columns};
 pub use text::{CsvForm, Text, TextForm};
 pub use text_columns::{TextColumns, TextSchema, unify, unify_text};

@@ -10,6 +10,7 @@
 //! group take turns to read a batch, and encode and observe at the same time. Arrow, CSV and JSON files count as one row group.
 
 use std::{
+    io::{self, Read},
     iter, mem,
     ops::Range,
     sync::{
@@ -82,10 +83,54 @@ pub fn stated_records(
 ) -> Result<Option<(RecordType, impl Iterator<Item = Result<Records>>)>> {
     let is_of_features = |schema: &SchemaRef| states_type(schema) && record_type_of(schema) != RecordType::Message;
     let Some(schema) = schema_within(shard, limits)?.filter(is_of_features) else { return Ok(None) };
+    Ok(records(shard, limits)?.map(|records| (record_type_of(&schema), records)))
+}
+
+/// The records that a conversion of a file to TFRecord writes, in order; `None` for a file that is TFRecord.
+fn records(shard: &Shard, limits: &Limits) -> Result<Option<impl Iterator<Item = Result<Records>> + Send + use<>>> {
     let files = RowFiles { record_type: None, limits: *limits, losses: Arc::default() };
     let Some(file) = files.open(shard)? else { return Ok(None) };
     let parts = iter::from_fn(move || file.take()).flatten();
-    Ok(Some((record_type_of(&schema), parts.map(|part| part.map(|encoded| encoded.records)))))
+    Ok(Some(parts.map(|part| part.map(|encoded| encoded.records))))
+}
+
+/// Reads the rows of a file of another format as the bytes of a TFRecord file: those that its conversion to TFRecord writes.
+///
+/// # Errors
+/// A file that cannot be opened. For rows that cannot be read, the error of the reader contains that of this crate.
+pub fn record_bytes(shard: &Shard, limits: &Limits) -> Result<Box<dyn Read + Send>> {
+    match records(shard, limits)? {
+        Some(records) => Ok(Box::new(RecordBytes { records, frames: None, at: 0 })),
+        None => shard.open().map_err(|error| Error::io(&shard.path, error)),
+    }
+}
+
+/// The bytes of records, which are encoded as they are read.
+struct RecordBytes<R> {
+    records: R,
+    /// The records that are being read.
+    frames: Option<Records>,
+    /// The number of their bytes that were read.
+    at: usize,
+}
+
+impl<R: Iterator<Item = Result<Records>>> Read for RecordBytes<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let frames = self.frames.as_ref().map_or(&[][..], Records::frames);
+            let mut rest = frames.get(self.at..).unwrap_or_default();
+            if !rest.is_empty() {
+                let count = rest.read(to)?;
+                self.at += count;
+                return Ok(count);
+            }
+            (self.frames, self.at) = (None, 0);
+            match self.records.next() {
+                Some(records) => self.frames = Some(records.map_err(io::Error::other)?),
+                None => return Ok(0),
+            }
+        }
+    }
 }
 
 /// Whether the metadata of a schema, or of its columns, has the type of the records, as `convert` writes it.

@@ -252,6 +252,11 @@ impl TfRecordOptions {
         self.piece_bytes = self.piece_bytes.or(NonZeroUsize::new(PIECE_BYTES));
     }
 
+    /// Returns whether options state the type of the records, so that TensorBoard's events are rows and no table of values.
+    pub(crate) fn states_type(&self) -> bool {
+        self.message.is_some() || self.record_type.is_some()
+    }
+
     /// The options in `config`, or the defaults if TFRecord is not enabled in the session.
     pub fn of(config: &SessionConfig) -> Self {
         config.options().extensions.get::<Self>().cloned().unwrap_or_default()

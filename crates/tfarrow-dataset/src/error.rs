@@ -212,6 +212,11 @@ impl Error {
     /// message then has the target of the link instead.
     pub fn io(path: impl Into<PathBuf>, error: io::Error) -> Self {
         let path = path.into();
+        // A reader of the rows of a file passes on errors that have the path already.
+        let error = match error.downcast::<Self>() {
+            Ok(own) => return own,
+            Err(error) => error,
+        };
         let error = match fs::read_link(&path) {
             Ok(target) if error.kind() == io::ErrorKind::NotFound => {
                 io::Error::new(error.kind(), format!("is a link to {}, which does not exist", shown(&target)))

@@ -23,7 +23,9 @@ use pyo3::{
 use tfarrow_columnar::infer_with;
 use tfarrow_convert::count;
 use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
-use tfarrow_dataset::{FormatFilter, Inferred, Shard, ShardFormat, are_events, event_message, without_folder_columns};
+use tfarrow_dataset::{
+    EVENT_MESSAGE, FormatFilter, Inferred, Shard, ShardFormat, are_events, event_message, without_folder_columns,
+};
 
 use crate::{
     capsule::{export_schema, import_schema},
@@ -241,7 +243,11 @@ impl Source {
         steps: Vec<Step>,
         batch_rows: Option<usize>,
     ) -> PyResult<QueryRows> {
-        let running = Running { batch_rows, ..Running::of(&self.options) };
+        let mut running = Running { batch_rows, ..Running::of(&self.options) };
+        if let SourceTable::Files { .. } = table {
+            // SQL would read converted events as a table of their values. A scan has their rows, as that of event files.
+            running.tables.message = Some(EVENT_MESSAGE.to_owned());
+        }
         // Arrays that SQL makes may have memory in common.
         let wording = match table {
             SourceTable::Records(_) => Wording::Arguments,

@@ -243,6 +243,18 @@ def test_event_files_are_rows_of_events():
     assert tfarrow.head(LOGS, 1, record_type="raw")[0].keys() == {"record"}
 
 
+def test_converted_event_files_are_rows_of_events_and_in_sql_a_table_of_values(tmp_path):
+    for to in ["parquet", "arrow"]:
+        tfarrow.convert(LOGS, tmp_path / to, to=to)
+        assert tfarrow.scan(tmp_path / to).to_pylist() == tfarrow.scan(LOGS).to_pylist()
+        assert tfarrow.head(tmp_path / to, 2) == tfarrow.head(LOGS, 2)
+        found, expected = (
+            tfarrow.sql(f"SELECT run, step, CAST(wall_time AS BIGINT) AS t, tag, kind, value, text FROM '{logs}/' ORDER BY run, tag, step, kind")
+            for logs in (tmp_path / to, LOGS)
+        )
+        assert found.to_pylist() == expected.to_pylist()
+
+
 def test_schemas_of_event_files_are_those_of_the_program():
     schema = tfarrow.schema(LOGS)
     assert schema.to_dict() == program_json("schema", LOGS)

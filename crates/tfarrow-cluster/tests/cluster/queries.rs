@@ -86,6 +86,25 @@ fn files_of_other_formats_and_written_files() {
     }
 }
 
+/// The rows of converted event files are read as events by the executors.
+#[test]
+fn events_in_files_of_other_formats() {
+    let cluster = Cluster::start(2);
+    for format in ["parquet", "arrow"] {
+        let file = format!("{}/events.{format}", cluster.folder.path().display());
+        let messages = "read_tfrecord('testdata/events/logs/', message => 'tensorflow.Event')";
+        let copied = local(&[&format!("COPY (SELECT * FROM {messages}) TO '{file}'")]);
+        assert_eq!(copied.status, Some(0), "{}", copied.stderr);
+        for query in
+            ["SELECT step, tag, plugin, kind, value, text FROM 'LOGS'", "SELECT max(value) FROM 'LOGS' GROUP BY tag"]
+        {
+            let found = cluster.sql(&["--format", "csv", &query.replace("LOGS", &file)]).sorted();
+            let expected = local(&["--format", "csv", &query.replace("LOGS", "testdata/events/logs/")]).sorted();
+            assert_eq!(found, expected, "{format}: {query}");
+        }
+    }
+}
+
 #[test]
 fn statements_without_files_stay_in_the_client() {
     let cluster = Cluster::start(0);

@@ -1,4 +1,5 @@
 //! The table of TensorBoard's event files: a query of the table of their messages, with a row for each value of a summary.
+//! Parquet and Arrow files that event files were converted to have the same table.
 //!
 //! ```text
 //! messages   step  wall_time  summary: {value: [{tag, metadata, simple_value, tensor, ..}, ..]}
@@ -17,7 +18,11 @@ use datafusion::{
     logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType, col, ident, lit},
 };
 
-use tfarrow_codec::schema::INDEX_COLUMN;
+use tfarrow_codec::{
+    EncoderBuilder,
+    schema::{INDEX_COLUMN, MESSAGE},
+};
+use tfarrow_dataset::{EVENT_MESSAGE, ShardFormat};
 
 use crate::{
     functions::event_value::{EVENT_VALUE_COLUMNS, event_time, event_value, event_value_field},
@@ -44,9 +49,22 @@ const EVENT_VALUE: &str = "event_value";
 /// The column of the values of a summary, which are then unnested, in the plan.
 const SUMMARY_VALUE: &str = "summary_value";
 
+/// Returns whether rows with these columns are TensorBoard's events: they were converted from event files, and have the columns
+/// that the query reads.
+pub(crate) fn are_event_columns(schema: &SchemaRef) -> bool {
+    let message = schema.metadata().get(MESSAGE);
+    message.is_some_and(|message| message == EVENT_MESSAGE)
+        && [STEP, WALL_TIME, SUMMARY].iter().all(|column| schema.column_with_name(column).is_some())
+        && EncoderBuilder::new().build(Arc::clone(schema)).is_ok()
+}
+
 /// The table of TensorBoard's event files. DataFusion replaces it by its query, as it does for views.
 #[derive(Debug)]
-pub(crate) struct EventTable(ViewTable);
+pub(crate) struct EventTable {
+    view: ViewTable,
+    /// Whether the files are no event files, but files that these were converted to.
+    is_converted: bool,
+}
 
 impl EventTable {
     /// Creates the table of the values in the `tensorflow.Event` messages of `table`. Metadata columns of `table` are the last
@@ -55,14 +73,21 @@ impl EventTable {
     /// # Errors
     /// The files of `table` cannot be listed, or it has no such messages.
     pub(crate) fn new(table: &TfRecordTable) -> Result<Self> {
-        Ok(Self(ViewTable::new(query(table)?, None)))
+        let is_converted =
+            table.shards().is_some_and(|shards| shards.iter().any(|shard| shard.format != ShardFormat::TfRecord));
+        Ok(Self { view: ViewTable::new(query(table)?, None), is_converted })
+    }
+
+    /// Returns whether the files are no event files, but files that these were converted to.
+    pub(crate) fn is_converted(&self) -> bool {
+        self.is_converted
     }
 }
 
 /// Not a view, because `DROP TABLE` and `CREATE OR REPLACE EXTERNAL TABLE` accept tables only.
 impl TableProvider for EventTable {
     fn schema(&self) -> SchemaRef {
-        self.0.schema()
+        self.view.schema()
     }
 
     fn table_type(&self) -> TableType {
@@ -70,11 +95,11 @@ impl TableProvider for EventTable {
     }
 
     fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
-        self.0.get_logical_plan()
+        self.view.get_logical_plan()
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        self.0.supports_filters_pushdown(filters)
+        self.view.supports_filters_pushdown(filters)
     }
 
     fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
@@ -90,7 +115,7 @@ impl TableProvider for EventTable {
         'life2: 'async_trait,
         'life3: 'async_trait,
     {
-        self.0.scan(state, projection, filters, limit)
+        self.view.scan(state, projection, filters, limit)
     }
 }
 

@@ -22,7 +22,7 @@ use tfarrow_columnar::check_rows;
 use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
 
 use crate::{
-    catalog::partitioned_table::PartitionedTable,
+    catalog::{event_table::are_event_columns, partitioned_table::PartitionedTable},
     error::external,
     options::TfRecordOptions,
     schema::merged_schema::{check_same_columns, merged},
@@ -36,8 +36,8 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// Number of files whose schemas are read at the same time.
 const FILES_AT_A_TIME: usize = 16;
 /// Names of formats.
-const ARROW: &str = "arrow";
-const PARQUET: &str = "parquet";
+pub(crate) const ARROW: &str = "arrow";
+pub(crate) const PARQUET: &str = "parquet";
 
 /// A file format of DataFusion, with the options of a listing table.
 #[derive(Debug)]
@@ -81,6 +81,21 @@ pub(crate) async fn listing_table(
     let checked = check_columns(&table.schema(), &limits);
     checked.map_err(|error| external(Error::codec(source, error)))?;
     Ok(table)
+}
+
+/// Returns whether all rows of Parquet or Arrow files are TensorBoard's events, which were converted from event files.
+pub(crate) async fn are_converted_events(shards: &[Shard], format: &str, state: &SessionState) -> bool {
+    let schema = |shard: Shard| async move { stored_schema(&shard, format, state).await.ok().flatten() };
+    let mut schemas = stream::iter(shards.to_vec()).map(schema).buffered(FILES_AT_A_TIME);
+    let mut known = None;
+    while let Some(schema) = schemas.next().await {
+        let Some(schema) = schema else { return false };
+        if known.as_ref() != Some(&schema) && !are_event_columns(&schema) {
+            return false;
+        }
+        known = Some(schema);
+    }
+    true
 }
 
 /// Reads the schemas of all files, and merges them.

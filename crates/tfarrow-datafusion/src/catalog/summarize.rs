@@ -24,8 +24,8 @@ use tfarrow_stats::{
 
 use crate::{
     catalog::{
-        registry::TableRegistry, summary_table::SummaryTable, table_function::literal, text_files::TextFiles,
-        url_table::contents,
+        event_table::are_event_columns, registry::TableRegistry, summary_table::SummaryTable, table_function::literal,
+        text_files::TextFiles, url_table::contents,
     },
     error::external,
     notice::Notice,
@@ -106,6 +106,10 @@ impl SummarizeFunction {
         let mut shards = resolve_filtered(sources, FormatFilter::Convertible).map_err(external)?.shards;
         shards.iter_mut().try_for_each(Shard::spool_for_scan).map_err(external)?;
         let format = contents(&sources.join(", "), &shards)?;
+        let name = sources.first().map(String::as_str).unwrap_or_default();
+        if !options.states_type() && are_converted_events(&shards)? {
+            return self.of_table(TfRecordTable::events(shards, &options)?, name, context);
+        }
         let is_stated = options.message.is_some() || options.record_type.is_some_and(has_no_statistics);
         let is_known = is_stated || options.record_type.is_none() && are_events(&shards);
         if !is_known || format != ShardFormat::TfRecord {
@@ -116,8 +120,12 @@ impl SummarizeFunction {
                 return LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build();
             }
         }
-        let name = sources.first().map(String::as_str).unwrap_or_default();
-        let table = self.0.register(TfRecordTable::infer_blocking(shards, &options)?, name)?;
+        self.of_table(TfRecordTable::infer_blocking(shards, &options)?, name, context)
+    }
+
+    /// The plan of the statistics of the columns of a table.
+    fn of_table(&self, table: TfRecordTable, name: &str, context: &dyn RelationPlannerContext) -> Result<LogicalPlan> {
+        let table = self.0.register(table, name)?;
         self.of_query(LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?, context)
     }
 
@@ -138,6 +146,18 @@ impl SummarizeFunction {
         self.0.notices.notify_losses(&found.inferred.losses);
         Ok(found)
     }
+}
+
+/// Returns whether the rows of all files are TensorBoard's events, which were converted from event files.
+fn are_converted_events(shards: &[Shard]) -> Result<bool> {
+    for shard in shards {
+        let columns =
+            tfarrow_columnar::schema(Some(shard.format), &shard.path, shard.local_path()).map_err(external)?;
+        if !columns.is_some_and(|columns| are_event_columns(&columns)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns whether the features of such records have no statistics, but the columns of their table have.

@@ -61,12 +61,14 @@ pub(crate) async fn show_create(source: &str, state: &SessionState) -> Result<Lo
 /// The statement that makes the table of `source`.
 fn definition(source: &str, table: &dyn TableProvider) -> Result<String> {
     let (name, location) = (identifier(&table_name(source)), literal(source));
-    match table.downcast_ref::<TfRecordTable>() {
-        Some(table) => Ok(format!("CREATE EXTERNAL TABLE {name}{}", records(table, &location))),
+    if let Some(table) = table.downcast_ref::<TfRecordTable>() {
+        return Ok(format!("CREATE EXTERNAL TABLE {name}{}", records(table, &location)));
+    }
+    match table.downcast_ref::<EventTable>() {
+        // The table of the files has a row for each event.
+        Some(events) if events.is_converted() => Ok(format!("CREATE VIEW {name} AS SELECT * FROM {location}")),
         // A table of events needs no options, and its columns are fixed.
-        None if table.is::<EventTable>() => {
-            Ok(format!("CREATE EXTERNAL TABLE {name} STORED AS TFRECORD LOCATION {location}"))
-        }
+        Some(_) => Ok(format!("CREATE EXTERNAL TABLE {name} STORED AS TFRECORD LOCATION {location}")),
         None => {
             let (format, options) = files(source, table)?;
             Ok(format!("CREATE EXTERNAL TABLE {name} STORED AS {format} LOCATION {location}{options}"))

@@ -24,7 +24,7 @@ use tfarrow_dataset::{FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_f
 use crate::{
     blocking::blocking,
     catalog::{
-        listing_table::{ListingFormat, listing_table},
+        listing_table::{ARROW, ListingFormat, PARQUET, are_converted_events, listing_table},
         registry::TableRegistry,
         text_files::TextFiles,
     },
@@ -104,13 +104,29 @@ impl UrlTables {
                 let table = TfRecordTable::infer(shards, &options).await?;
                 self.registry.register(table, source)
             }
-            ShardFormat::Parquet => listing_table(source, &shards, &ListingFormat::of("parquet"), &state).await,
-            ShardFormat::Arrow => listing_table(source, &shards, &ListingFormat::of("arrow"), &state).await,
+            ShardFormat::Parquet => self.columnar(source, shards, PARQUET, &state).await,
+            ShardFormat::Arrow => self.columnar(source, shards, ARROW, &state).await,
             ShardFormat::Csv | ShardFormat::Json => match TextFiles::of_shards(&shards) {
                 Some(files) => files.table(source, &shards, &state).await,
                 None => plan_err!("{source}: text files of one table need the same extension"),
             },
         }
+    }
+
+    /// The table of Parquet or Arrow files: their columns, or the values of TensorBoard's events that were converted to them.
+    async fn columnar(
+        &self,
+        source: &str,
+        shards: Vec<Shard>,
+        format: &'static str,
+        state: &SessionState,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let options = TfRecordOptions::of(state.config());
+        if !options.states_type() && are_converted_events(&shards, format, state).await {
+            let table = blocking(move || TfRecordTable::events(shards, &options)).await?;
+            return self.registry.register(table, source);
+        }
+        listing_table(source, &shards, &ListingFormat::of(format), state).await
     }
 
     /// Creates the table of a source; `None` for a name that is not a path. Boxed here, because the future holds a

@@ -12,7 +12,8 @@ use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Error, FilePiece, ReadOptions, Shard, ShardReader, SharedReader};
+use tfarrow_columnar::record_bytes;
+use tfarrow_dataset::{Error, FilePiece, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader};
 use tokio::runtime::Handle;
 
 /// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`].
@@ -39,7 +40,7 @@ impl RecordRange {
 
 /// The input of a scan of one file.
 pub(crate) enum ScanInput {
-    /// A shard, local or in a store, which the thread that reads it opens.
+    /// A shard of any format, local or in a store, which the thread that reads it opens.
     Shard(Box<Shard>),
     /// A piece of a shard.
     Piece(Box<Shard>, FilePiece),
@@ -66,13 +67,19 @@ impl ScanInput {
         }
     }
 
-    /// Opens the file. Blocks the thread.
+    /// Opens the file. Rows of other formats are read as the records that a conversion to TFRecord writes. Blocks the thread.
     ///
     /// # Errors
     /// The file cannot be opened, or its first bytes cannot be read.
     pub(crate) fn open(&self, options: &ReadOptions, runtime: &Handle) -> Result<SharedReader, Error> {
         match self {
-            Self::Shard(shard) => SharedReader::open(shard, options),
+            Self::Shard(shard) if shard.format == ShardFormat::TfRecord => SharedReader::open(shard, options),
+            Self::Shard(shard) => {
+                let mut shard = Shard::clone(shard);
+                shard.spool_for_scan()?;
+                let bytes = record_bytes(&shard, &options.limits)?;
+                ShardReader::from_read(bytes, self.name(), options).map(SharedReader::from)
+            }
             Self::Piece(shard, piece) => ShardReader::open_piece(shard, piece, options).map(SharedReader::from),
             Self::Object { store, path } => {
                 let read = open_object(store.as_ref(), path, 0, runtime).map_err(|e| Error::io(self.name(), e))?;

@@ -113,7 +113,7 @@ impl TfRecordTable {
             return Self::messages(shards, &message, options);
         }
         if options.record_type.is_none() && are_events(&shards) {
-            return Self::messages(shards, &event_message().map_err(external)?, options);
+            return Self::events(shards, options);
         }
         let inferred = infer(&shards, options, options.sample)?;
         Self::inferred(shards, inferred, options)
@@ -147,6 +147,15 @@ impl TfRecordTable {
         let sample = infer(&shards, &raw, Sample::Records(SAMPLE_OF_LENGTHS)).ok();
         let table = Self::of_columns(TableFiles::Fixed(shards), columns, partitions, options)?;
         Ok(table.with_provenance(SchemaProvenance::declared(sample)))
+    }
+
+    /// Creates the table of shards whose records are TensorBoard's events. They may be files of other formats that events were
+    /// converted to.
+    ///
+    /// # Errors
+    /// As [`messages`](Self::messages).
+    pub(crate) fn events(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
+        Self::messages(shards, &event_message().map_err(external)?, options)
     }
 
     /// Creates the table of shards whose records, or a sample of them, were inferred already. None of the shards may be a

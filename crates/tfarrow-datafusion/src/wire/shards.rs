@@ -18,7 +18,7 @@ use prost::{
     DecodeError, Message,
     encoding::{DecodeContext, decode_key, skip_field},
 };
-use tfarrow_dataset::{FilePiece, ObjectAddress, Shard, ShardAddress};
+use tfarrow_dataset::{FilePiece, ObjectAddress, Shard, ShardAddress, ShardFormat};
 
 use crate::{
     error::external,
@@ -79,6 +79,42 @@ pub(super) struct FileWire {
     /// The piece of the file that is read; absent: all of it.
     #[prost(message, optional, tag = "11")]
     pub piece: Option<PieceWire>,
+    /// The format.
+    #[prost(enumeration = "FormatWire", tag = "12")]
+    pub format: i32,
+}
+
+/// The formats whose rows are read as records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub(super) enum FormatWire {
+    /// [`ShardFormat::TfRecord`]
+    TfRecord = 0,
+    /// [`ShardFormat::Parquet`]
+    Parquet = 1,
+    /// [`ShardFormat::Arrow`]
+    Arrow = 2,
+}
+
+impl FormatWire {
+    fn of(shard: &Shard) -> Result<Self> {
+        match shard.format {
+            ShardFormat::TfRecord => Ok(Self::TfRecord),
+            ShardFormat::Parquet => Ok(Self::Parquet),
+            ShardFormat::Arrow => Ok(Self::Arrow),
+            format @ (ShardFormat::Csv | ShardFormat::Json) => {
+                exec_err!("{}: rows of {format} are not read as records", shard.path.display())
+            }
+        }
+    }
+
+    fn format(self) -> ShardFormat {
+        match self {
+            Self::TfRecord => ShardFormat::TfRecord,
+            Self::Parquet => ShardFormat::Parquet,
+            Self::Arrow => ShardFormat::Arrow,
+        }
+    }
 }
 
 /// The fields of a [`FilePiece`].
@@ -159,7 +195,8 @@ impl GroupWire {
     /// The files, whose shards are the next ones of `shards`.
     fn files(self, shards: &mut impl Iterator<Item = Shard>, columns: &[FieldRef]) -> Result<FileGroup> {
         let values = values_of_bytes(&self.values, columns, self.files.len())?;
-        let file = |((wire, values), shard): ((FileWire, _), Shard)| {
+        let file = |((wire, values), mut shard): ((FileWire, _), Shard)| {
+            shard.format = wire.format().format();
             let file = partitioned_file(&shard, values, wire.range());
             Ok(match wire.piece {
                 Some(piece) => piece_of(&file, piece.piece()?),
@@ -235,6 +272,7 @@ impl FileWire {
             first: range.start,
             end: (range.end != u64::MAX).then_some(range.end),
             piece: file.extension::<FilePiece>().map(PieceWire::of),
+            format: FormatWire::of(shard)?.into(),
         })
     }
 

@@ -36,7 +36,7 @@ pub trait RowShard: Send + Sync {
 }
 
 /// The rows of a part as records, in the order of the shard. An error is the last item.
-pub type RowPart = Box<dyn Iterator<Item = Result<EncodedRows>>>;
+pub type RowPart = Box<dyn Iterator<Item = Result<EncodedRows>> + Send>;
 
 /// Consecutive rows as records.
 #[derive(Debug)]
