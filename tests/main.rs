@@ -21,6 +21,7 @@ mod example_lists;
 mod floats;
 mod folders;
 mod head;
+mod list_items;
 mod messages;
 mod output;
 mod parts;

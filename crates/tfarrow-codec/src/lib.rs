@@ -75,6 +75,7 @@ mod encode;
 mod error;
 mod exact;
 mod example;
+pub mod file_schema;
 pub mod frame;
 pub mod infer;
 mod limits;

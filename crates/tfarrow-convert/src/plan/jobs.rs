@@ -11,7 +11,8 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use parquet::schema::types::TypePtr;
 use tfarrow_codec::{
     EncoderBuilder, OnConflict, RecordType,
-    schema::{feature_of, record_type_of, role_of, with_record_type},
+    file_schema::with_nullable_items,
+    schema::{RECORD_TYPE, feature_of, record_type_of, role_of, with_record_type},
 };
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
@@ -64,6 +65,8 @@ struct JobSpec<'c> {
     schema: SchemaRef,
     /// The columns that are read of Parquet or Arrow sources; `None` for all.
     columns: Option<ReadColumns>,
+    /// Whether the items of lists become nullable.
+    nullable_items: bool,
     compression: OutputCompression,
     naming: Naming,
     /// The policy for existing outputs.
@@ -72,6 +75,17 @@ struct JobSpec<'c> {
     record: OutputRecord<'c>,
     /// The totals of an output that an earlier run completed, and its file if it has no name yet.
     completed: Option<(JobTotals, Option<ClosedOutput>)>,
+}
+
+/// The columns of a job.
+#[derive(Default)]
+struct JobColumns {
+    /// Those of its outputs; `None` for copied frames.
+    schema: Option<SchemaRef>,
+    /// Those that are read of Parquet or Arrow sources; `None` for all.
+    read: Option<ReadColumns>,
+    /// Whether the items of lists become nullable.
+    nullable_items: bool,
 }
 
 /// The columns that are read of Parquet or Arrow sources.
@@ -145,7 +159,7 @@ impl<'c> Conversion<'c> {
         let fingerprint = fingerprint(self.plan.target, self.options);
         let spec = |((shards, output), object): (&(Range<usize>, Destination), Option<ExistingObject>)| {
             let original = self.original(shards.clone());
-            let (schema, columns) = self.columns(decoding, shards.clone())?;
+            let JobColumns { schema, read, nullable_items } = self.columns(decoding, shards.clone())?;
             let schema = file_schema(schema.as_ref(), &original);
             let compression = original.resolve(self.compression);
             let record = self.output_record(shards.clone(), &schema, output, &fingerprint);
@@ -163,7 +177,8 @@ impl<'c> Conversion<'c> {
                 shards: shards.clone().zip(self.shards_of(shards).iter().cloned()).collect(),
                 reshard: None,
                 schema,
-                columns,
+                columns: read,
+                nullable_items,
                 compression,
                 naming: Naming::One(output.clone()),
                 earlier,
@@ -242,19 +257,18 @@ impl<'c> Conversion<'c> {
         OriginalShard::common(self.sources.get(shards).unwrap_or_default().iter().map(|source| &source.original))
     }
 
-    /// The columns of the outputs of these shards, and those that are read of Parquet or Arrow sources. Copied frames have none.
-    fn columns(
-        &self,
-        decoding: Option<&DecodeConfig>,
-        shards: Range<usize>,
-    ) -> Result<(Option<SchemaRef>, Option<ReadColumns>)> {
+    /// The columns of the job of these shards.
+    fn columns(&self, decoding: Option<&DecodeConfig>, shards: Range<usize>) -> Result<JobColumns> {
         if let Some(decoding) = decoding {
-            return Ok((Some(decoding.columns()), None));
+            return Ok(JobColumns { schema: Some(decoding.columns()), ..JobColumns::default() });
         }
         let path = self.shards.get(shards.start).map(|shard| shard.path.as_path());
-        let Some(schema) = self.one_schema(shards)? else { return Ok((None, None)) };
-        let Some(selected) = self.select(schema, path, false)? else { return Ok((Some(Arc::clone(schema)), None)) };
-        Ok((Some(project(schema, &selected)?), Some(ReadColumns::new(&selected))))
+        let Some((schema, nullable_items)) = self.one_schema(shards)? else { return Ok(JobColumns::default()) };
+        let Some(selected) = self.select(&schema, path, false)? else {
+            return Ok(JobColumns { schema: Some(schema), read: None, nullable_items });
+        };
+        let schema = Some(project(&schema, &selected)?);
+        Ok(JobColumns { schema, read: Some(ReadColumns::new(&selected)), nullable_items })
     }
 
     /// The indices of the selected columns of `schema`; `None` if all columns are converted. Errors have the path `path`, and
@@ -293,6 +307,7 @@ impl<'c> Conversion<'c> {
                 return Err(Error::Usage("internal error: no columns to decode TFRecord to".to_owned()));
             }
         };
+        let schema = self.written_schema(&schema);
         // The folders of TensorBoard's files are the names of runs.
         if !are_events(self.shards) {
             folders::check_type(self.shards, record_type_of(&schema))?;
@@ -326,6 +341,12 @@ impl<'c> Conversion<'c> {
             sampled,
             strict,
         }))
+    }
+
+    /// The columns that records are decoded to, as the outputs have them. No record has a null within a list, and programs that
+    /// read Parquet files make use of that. Functions of SQL put nulls in the lists of Arrow files.
+    fn written_schema(&self, schema: &SchemaRef) -> SchemaRef {
+        with_nullable_items(schema, self.plan.target != Target::Parquet)
     }
 
     /// A job of the route from the format of the sources to the format of the outputs.
@@ -418,7 +439,8 @@ impl<'c> Conversion<'c> {
             Some(decoding) => self.job_of_route(Decode { decoding: decoding.clone(), format }, spec),
             None => {
                 let order = spec.columns.as_ref().map(|columns| Arc::clone(&columns.order));
-                self.job_of_route(Reencode { format, order }, spec)
+                let nullable_items = spec.nullable_items;
+                self.job_of_route(Reencode { format, order, nullable_items }, spec)
             }
         })
     }
@@ -473,7 +495,7 @@ impl<'c> Conversion<'c> {
         let folder = if partition.as_os_str().is_empty() { folder.clone() } else { folder.join(partition) };
         let shards: Vec<_> =
             numbers.iter().filter_map(|number| Some((*number, self.shards.get(*number)?.clone()))).collect();
-        let (schema, columns) = self.columns(decoding, 0..self.shards.len())?;
+        let JobColumns { schema, read, nullable_items } = self.columns(decoding, 0..self.shards.len())?;
         let count = match reshard {
             Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
             Reshard::Bytes(_) => None,
@@ -490,7 +512,8 @@ impl<'c> Conversion<'c> {
             shards,
             reshard: Some((reshard, records)),
             schema: file_schema(schema.as_ref(), &OriginalShard::default()),
-            columns,
+            columns: read,
+            nullable_items,
             compression: OriginalShard::default().resolve(self.compression),
             naming,
             earlier: self.options.earlier(),
@@ -524,20 +547,32 @@ impl<'c> Conversion<'c> {
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
 
-    /// The schema of the sources of one job, which must be the same; `None` for TFRecord.
-    fn one_schema(&self, shards: Range<usize>) -> Result<Option<&SchemaRef>> {
+    /// The schema of the sources of one job, which must be the same except for nullable items of lists; `None` for TFRecord. Items
+    /// are nullable if they are so in one source. Returns whether they become so.
+    fn one_schema(&self, shards: Range<usize>) -> Result<Option<(SchemaRef, bool)>> {
         let sources = self.shards.iter().zip(&self.sources).skip(shards.start).take(shards.len());
         let mut schemas = sources.filter_map(|(shard, source)| Some((shard, source.schema.as_ref()?)));
         let Some((first, schema)) = schemas.next() else { return Ok(None) };
-        match schemas.find(|(_, other)| other.fields() != schema.fields()) {
-            None => Ok(Some(schema)),
-            Some((other, _)) => Err(Error::Data(format!(
-                "{}: the columns differ from those of {}; new shards, and one file for many sources, need the same columns in \
-                 all sources",
-                other.path.display(),
-                first.path.display()
-            ))),
+        let nullable = with_nullable_items(schema, true);
+        let mut differs = false;
+        for (shard, other) in schemas {
+            if other.fields() == schema.fields() {
+                continue;
+            }
+            if with_nullable_items(other, true).fields() != nullable.fields() {
+                return Err(Error::Data(format!(
+                    "{}: the columns differ from those of {}; new shards, and one file for many sources, need the same columns \
+                     in all sources",
+                    shard.path.display(),
+                    first.path.display()
+                )));
+            }
+            differs = true;
         }
+        // The Arrow files of records have nullable items, whatever file they are made of.
+        let is_of_records = schema.metadata().contains_key(RECORD_TYPE);
+        let becomes_nullable = differs || self.plan.target == Target::Arrow && is_of_records && nullable != *schema;
+        Ok(Some((if becomes_nullable { nullable } else { Arc::clone(schema) }, becomes_nullable)))
     }
 
     /// Counts the records of shards.

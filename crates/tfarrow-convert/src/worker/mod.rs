@@ -8,11 +8,12 @@
 
 use std::{path::Path, sync::Arc};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, SchemaRef};
 use tfarrow_codec::{
     BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, RecordType, Records, Summary, VerifyCrc,
-    schema::array_count, with_exact,
+    file_schema::with_nullable_items, schema::array_count, with_exact,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
 
@@ -200,12 +201,32 @@ pub(crate) struct RowWorker<'j, F: RowFormat + 'j> {
     encoder: F::Encoder<'j>,
     /// For each column of the output, its index in the rows; `None` if the columns are in the same order.
     order: Option<&'j [usize]>,
+    /// Whether the items of lists become nullable.
+    nullable_items: bool,
 }
 
 impl<'j, F: RowFormat> RowWorker<'j, F> {
-    pub(crate) fn new(format: &'j F, order: Option<&'j [usize]>) -> Result<Self> {
-        Ok(Self { encoder: format.encoder()?, order })
+    pub(crate) fn new(format: &'j F, order: Option<&'j [usize]>, nullable_items: bool) -> Result<Self> {
+        Ok(Self { encoder: format.encoder()?, order, nullable_items })
     }
+}
+
+/// The columns of a batch at the indices `order`, or all of them, and with nullable items of lists if `nullable_items` is true.
+fn arranged(batch: RecordBatch, order: Option<&[usize]>, nullable_items: bool) -> Result<RecordBatch, ArrowError> {
+    let batch = match order {
+        Some(order) => batch.project(order)?,
+        None => batch,
+    };
+    if !nullable_items {
+        return Ok(batch);
+    }
+    let schema = with_nullable_items(batch.schema_ref(), true);
+    let mut columns = Vec::with_capacity(batch.num_columns());
+    for (column, field) in batch.columns().iter().zip(schema.fields()) {
+        columns.push(cast(column, field.data_type())?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &options)
 }
 
 impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
@@ -222,10 +243,7 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
             self.encoder.begin_file(is_text);
             let mut encode = |batch: RecordBatch| {
                 progress.add(batch.num_rows() as u64);
-                let batch = match self.order {
-                    Some(order) => batch.project(order).map_err(|e| Error::arrow(&path, e))?,
-                    None => batch,
-                };
+                let batch = arranged(batch, self.order, self.nullable_items).map_err(|e| Error::arrow(&path, e))?;
                 self.encoder.encode(&path, batch, write)
             };
             match content {

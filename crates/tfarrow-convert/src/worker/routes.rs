@@ -66,6 +66,8 @@ pub(crate) struct Reencode<F> {
     pub(crate) format: F,
     /// For each column of the output, its index in the rows; `None` if the columns are in the same order.
     pub(crate) order: Option<Arc<[usize]>>,
+    /// Whether the items of lists become nullable.
+    pub(crate) nullable_items: bool,
 }
 
 impl<F: RowFormat> Route for Reencode<F> {
@@ -81,7 +83,7 @@ impl<F: RowFormat> Route for Reencode<F> {
     }
 
     fn worker<'r>(&'r self, _context: ReadContext<'r>) -> Result<RowWorker<'r, F>> {
-        RowWorker::new(&self.format, self.order.as_deref())
+        RowWorker::new(&self.format, self.order.as_deref(), self.nullable_items)
     }
 }
 

@@ -17,7 +17,7 @@ use datafusion::{
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectMeta, ObjectStoreExt};
-use tfarrow_codec::schema::check_columns;
+use tfarrow_codec::{file_schema::with_nullable_items, schema::check_columns};
 use tfarrow_columnar::check_rows;
 use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
 
@@ -112,7 +112,13 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
             true => arrow_schema(&shard, state).await,
             false => options.infer_schema(state, &urls::shard(&shard)?).await,
         };
-        schema.map(|schema| (file.clone(), schema)).map_err(|error| error.context(file))
+        match schema {
+            // Functions such as `array_resize` put nulls in lists, and fail where the type of a list excludes them. DataFusion
+            // casts the lists of Parquet files.
+            Ok(schema) if format == PARQUET => Ok((file, with_nullable_items(&schema, true))),
+            Ok(schema) => Ok((file, schema)),
+            Err(error) => Err(error.context(file)),
+        }
     };
     let files: Vec<_> = stream::iter(shards.to_vec()).map(of_shard).buffered(FILES_AT_A_TIME).try_collect().await?;
     // DataFusion finds the columns of these files by their positions, and does not cast them.

@@ -22,9 +22,12 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, ListArray, RecordBatch, RecordBatchOptions, UInt32Array, cast::AsArray,
+    new_empty_array,
+};
 use arrow_buffer::{BooleanBuffer, Buffer};
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
 
 use self::example_list::ExampleListDecoder;
@@ -447,7 +450,10 @@ impl BatchDecoder {
                 Ok(fields.get(*field).map_or_else(|| new_empty_array(&DataType::Null), Arc::clone))
             }
         };
-        let arrays = columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
+        let mut arrays = columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
+        for (array, field) in arrays.iter_mut().zip(self.schema.fields()) {
+            *array = with_item_fields(array, field.data_type())?;
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
         if self.bad.is_empty() { Ok(batch) } else { self.without_bad(&batch) }
@@ -666,6 +672,17 @@ fn kinds(columns: &[Column], firsts: &[usize], first: usize) -> [bool; 3] {
         kinds[column.values.kind() as usize] = true;
     }
     kinds
+}
+
+/// Returns an array whose lists have the item fields of `data_type`, the type of its column, which state whether items are
+/// nullable.
+fn with_item_fields(array: &ArrayRef, data_type: &DataType) -> std::result::Result<ArrayRef, ArrowError> {
+    let (DataType::List(item), Some(list)) = (data_type, array.as_list_opt::<i32>()) else {
+        return Ok(Arc::clone(array));
+    };
+    let values = with_item_fields(list.values(), item.data_type())?;
+    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+    Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, values, nulls)?))
 }
 
 /// Returns the values at the indices `rows`, or all of them.

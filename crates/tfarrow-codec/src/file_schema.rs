@@ -1,0 +1,47 @@
+//! Forms of a schema for the files that records are written to, as the programs that read these files expect them.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
+
+/// Returns `schema` with nullable items of lists if `nullable` is true. If it is false, items are not nullable, except the
+/// steps of feature lists, which are null without a kind: records have no other nulls within lists.
+///
+/// ```text
+/// nullable = true      List<Int64>, List<List<Int64>>
+/// nullable = false     List<non-null Int64>, List<List<non-null Int64>>
+/// ```
+///
+/// Some programs compute with the lists of Parquet files only if their items are not nullable.
+pub fn with_nullable_items(schema: &Schema, nullable: bool) -> SchemaRef {
+    with_fields(schema, &|field| with_items(field, nullable))
+}
+
+fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
+    let replace = |item: &FieldRef| {
+        let is_step = matches!(item.data_type(), DataType::List(_));
+        Arc::new(with_items(item, nullable).as_ref().clone().with_nullable(nullable || is_step))
+    };
+    let data_type = match field.data_type() {
+        DataType::List(item) => DataType::List(replace(item)),
+        DataType::LargeList(item) => DataType::LargeList(replace(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(replace(item), *length),
+        other => with_parts(other, &|part| with_items(part, nullable)),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// Returns a type with other items of lists, fields of structs and entries of maps.
+fn with_parts(data_type: &DataType, replace: &dyn Fn(&FieldRef) -> FieldRef) -> DataType {
+    match data_type {
+        DataType::List(item) => DataType::List(replace(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(replace).collect()),
+        DataType::Map(entries, sorted) => DataType::Map(replace(entries), *sorted),
+        other => other.clone(),
+    }
+}
+
+fn with_fields(schema: &Schema, replace: &dyn Fn(&FieldRef) -> FieldRef) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().map(replace).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
