@@ -151,6 +151,49 @@ fn parquet_and_arrow_convert_back_to_the_same_bytes_without_options() {
 }
 
 #[test]
+fn timestamps_are_written_in_microseconds_and_converted_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    // {time: {seconds: 1, nanos: 5000}}, and a time with nanoseconds.
+    let whole = framed(b"\x72\x05\x08\x01\x10\x88\x27");
+    fs::write(at("whole.tfrecord"), &whole).unwrap();
+    fs::write(at("more.tfrecord"), [whole.clone(), framed(b"\x72\x05\x08\x01\x10\x89\x27")].concat()).unwrap();
+    let convert = |from: &str, to: &str, options: &[&str]| {
+        tfarrow(&[&["convert", &at(from), &at(to), "--timestamp-unit", "us"], &SHAPE[..], options].concat())
+    };
+    for format in ["parquet", "arrow"] {
+        let columnar = format!("whole.{format}");
+        convert("whole.tfrecord", &columnar, &[]).ends(0);
+        let query = format!("SELECT arrow_typeof(time), time FROM '{}'", at(&columnar));
+        assert_eq!(csv(&query, &[]), "\"Timestamp(\u{b5}s, \"\"UTC\"\")\",1970-01-01T00:00:01.000005Z\n");
+        tfarrow(&["convert", &at(&columnar), &at("back.tfrecord"), "--overwrite"]).ends(0);
+        assert_eq!(fs::read(at("back.tfrecord")).unwrap(), whole);
+    }
+    let error = convert("more.tfrecord", "more.parquet", &[]).ends(1);
+    assert!(
+        error.contains("more.tfrecord: record 1 (byte 23): field time: expected a time of whole micros"),
+        "{error}"
+    );
+    assert!(!folder.path().join("more.parquet").exists());
+    let skipped = convert("more.tfrecord", "more.parquet", &["--on-error", "skip"]).ends(3);
+    assert!(skipped.contains("skipped 1 record"), "{skipped}");
+}
+
+#[test]
+fn a_unit_of_timestamps_is_refused_where_it_would_be_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    tfarrow(&[&["convert", SHAPES, &at("ns.parquet")], &SHAPE[..]].concat()).ends(0);
+    for (source, dest) in
+        [("testdata/shards/", "a/"), (SHAPES, "raw.parquet"), (SHAPES, "b.tfrecord"), (&at("ns.parquet"), "us.parquet")]
+    {
+        let error = tfarrow(&["convert", source, &at(dest), "--timestamp-unit", "us"]).ends(2);
+        assert!(error.contains("timestamp_unit is for records that are messages"), "{source}: {error}");
+        assert!(!folder.path().join(dest).exists());
+    }
+}
+
+#[test]
 fn converted_messages_are_read_without_options() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shapes.parquet").display().to_string();

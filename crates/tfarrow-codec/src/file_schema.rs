@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
 /// Returns `schema` with nullable items of lists if `nullable` is true. If it is false, items are not nullable, except the
 /// steps of feature lists, which are null without a kind: records have no other nulls within lists.
@@ -17,6 +17,11 @@ pub fn with_nullable_items(schema: &Schema, nullable: bool) -> SchemaRef {
     with_fields(schema, &|field| with_items(field, nullable))
 }
 
+/// Returns `schema` with timestamps of `unit` in place of those in nanoseconds.
+pub fn with_timestamp_unit(schema: &Schema, unit: TimeUnit) -> SchemaRef {
+    with_fields(schema, &|field| with_timestamps(field, unit))
+}
+
 fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
     let replace = |item: &FieldRef| {
         let is_step = matches!(item.data_type(), DataType::List(_));
@@ -27,6 +32,14 @@ fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
         DataType::LargeList(item) => DataType::LargeList(replace(item)),
         DataType::FixedSizeList(item, length) => DataType::FixedSizeList(replace(item), *length),
         other => with_parts(other, &|part| with_items(part, nullable)),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+fn with_timestamps(field: &FieldRef, unit: TimeUnit) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => DataType::Timestamp(unit, zone.clone()),
+        other => with_parts(other, &|part| with_timestamps(part, unit)),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }

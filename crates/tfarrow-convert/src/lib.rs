@@ -92,7 +92,7 @@ pub use count::{Counted, count};
 pub use diff::{DataSetDiff, DiffOptions, KeyReport, OtherFiles, RecordDifference, RecordPosition, diff};
 pub use dry_run::{ConversionPlan, dry_run};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
-pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
+pub use options::{ConvertOptions, OutputCompression, Reshard, Target, TimestampUnit};
 pub use output::OutputStream;
 pub use plan::planned::{PlannedJob, PlannedOutputs, PlannedSource};
 pub use progress::Progress;

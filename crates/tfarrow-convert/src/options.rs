@@ -149,6 +149,21 @@ impl OutputCompression {
     }
 }
 
+/// The unit of the timestamps of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimestampUnit {
+    /// Nanoseconds, which `google.protobuf.Timestamp` has.
+    #[default]
+    Nanoseconds,
+    /// Microseconds. A time of no whole number of them is an error of its record.
+    Microseconds,
+}
+
+named_values!(TimestampUnit {
+    Nanoseconds = "ns": "Nanoseconds, as messages have them",
+    Microseconds = "us": "Microseconds, which Spark reads; a time with nanoseconds is an error",
+});
+
 /// The size of new shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reshard {
@@ -198,6 +213,8 @@ pub struct ConvertOptions {
     pub exact: bool,
     /// The policy for features that have more than one kind.
     pub on_conflict: OnConflict,
+    /// The unit of the columns of `google.protobuf.Timestamp`.
+    pub timestamp_unit: TimestampUnit,
     /// How TFRecord is read: the policy for corrupt records, and the limits.
     pub read: ReadOptions,
     /// The TFRecord file for the corrupt records and bytes that are skipped. It is created only if there are any. Its folder
@@ -254,6 +271,7 @@ impl Default for ConvertOptions {
             verify_crc: VerifyCrc::Always,
             exact: false,
             on_conflict: OnConflict::Fail,
+            timestamp_unit: TimestampUnit::Nanoseconds,
             read: ReadOptions::default(),
             quarantine: None,
             resume: false,

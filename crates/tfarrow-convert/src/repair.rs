@@ -6,7 +6,7 @@ use tfarrow_codec::OnError;
 use tfarrow_dataset::{FormatFilter, Payload, ReadOptions, ShardFormat, resolve_filtered};
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Result, Target,
+    ConvertOptions, Error, OutputCompression, Progress, Result, Target, TimestampUnit,
     convert::{ConvertReport, convert_resolved},
 };
 
@@ -39,6 +39,7 @@ pub fn repair<S: AsRef<OsStr>>(
         columns: Vec::new(),
         exclude: Vec::new(),
         partition_by: Vec::new(),
+        timestamp_unit: TimestampUnit::Nanoseconds,
         bloom_filters: Vec::new(),
         page_index: true,
         ..options.clone()

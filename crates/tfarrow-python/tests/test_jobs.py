@@ -270,6 +270,19 @@ def test_convert_dry_run_bloom_filter_and_page_index(tmp_path):
     assert not (tmp_path / "wrong").exists()
 
 
+def test_convert_timestamps_of_messages(tmp_path):
+    shape = {"proto": "testdata/message/shapes.desc", "message": "Shape", "timestamp_unit": "us"}
+    with pytest.raises(errors.DataError, match="field time: expected a time of whole microseconds"):
+        tfarrow.convert("testdata/message/shapes.tfrecord", tmp_path / "a.parquet", **shape)
+    with pytest.warns(errors.TfarrowWarning, match="skipped 2 records"):
+        tfarrow.convert("testdata/message/shapes.tfrecord", tmp_path / "a.parquet", on_error="skip", **shape)
+    found = tfarrow.sql(f"SELECT arrow_typeof(time) AS type FROM '{tmp_path}/a.parquet'").to_numpy()
+    assert list(found["type"]) == ['Timestamp(\u00b5s, "UTC")']
+    for options in [{}, {"timestamp_unit": "ms"}]:
+        with pytest.raises(errors.UsageError):
+            tfarrow.convert("testdata/shards", tmp_path / "b", **{"timestamp_unit": "us", **options})
+
+
 def test_repair(tmp_path):
     with pytest.warns(errors.TfarrowWarning, match="skipped 1 record"):
         found = tfarrow.repair("testdata/corrupt/data.tfrecord", tmp_path / "a.tfrecord", quarantine=tmp_path / "lost.tfrecord")

@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
 
 use clap::Args;
 use tfarrow_codec::{OnConflict, VerifyCrc};
-use tfarrow_convert::{OutputCompression, Target};
+use tfarrow_convert::{OutputCompression, Target, TimestampUnit};
 use tfarrow_dataset::{Part, Sample};
 
 use super::{
@@ -82,6 +82,9 @@ pub(crate) struct Convert {
     /// How to handle a feature of more than one kind
     #[arg(long, value_name = "ACTION", value_parser = named::<OnConflict>(), default_value_t, help_heading = COLUMNS)]
     pub(crate) on_conflict: OnConflict,
+    /// Unit of the timestamps of messages in Parquet and Arrow
+    #[arg(long, value_name = "UNIT", value_parser = named::<TimestampUnit>(), default_value_t, help_heading = COLUMNS)]
+    pub(crate) timestamp_unit: TimestampUnit,
     /// Allow lossy conversions, such as float64 to float32, and report them
     #[arg(long, help_heading = COLUMNS)]
     pub(crate) lossy: bool,

@@ -147,6 +147,7 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         page_index: !args.no_page_index,
         exact: args.exact,
         on_conflict: args.on_conflict,
+        timestamp_unit: args.timestamp_unit,
         read: args.damage.read(),
         quarantine: args.quarantine.clone(),
         resume: args.resume,

@@ -10,12 +10,12 @@ use arrow_array::{
     Array, ArrayRef, RecordBatch,
     cast::AsArray,
     types::{
-        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt32Type,
-        UInt64Type,
+        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+        TimestampNanosecondType, UInt32Type, UInt64Type,
     },
 };
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::columns::bytes_of;
 use crate::{
@@ -29,6 +29,8 @@ use crate::{
 
 /// Nanoseconds of a second.
 const NANOS: i64 = 1_000_000_000;
+/// Microseconds of a second.
+const MICROS: i64 = 1_000_000;
 
 /// Encodes rows as messages of one type.
 #[derive(Debug)]
@@ -258,13 +260,19 @@ impl<'a> ValueSource<'a> {
             ValuePlan::Number(_, NumberType::Enum(names, text)) => Self::Enum(names, bytes_of(values, Some(*text))),
             ValuePlan::Number(wire, number) => Self::Numbers(*wire, numbers(number, values)),
             ValuePlan::Bytes(wire, of) => Self::Bytes(*wire, bytes_of(values, Some(*of))),
-            ValuePlan::Message { plan, form, group, .. } => {
+            ValuePlan::Message { plan, form, unit, group, .. } => {
                 let message = match form {
                     MessageForm::Struct => MessageSource::new(plan, values.as_struct().columns())?,
                     MessageForm::Wrapper => {
                         let fields = plan.fields.iter().filter_map(|field| Some((field, field.column.as_ref()?)));
                         let fields = fields.map(|(field, column)| FieldSource::new(field, column, values));
                         MessageSource { plan, fields: fields.collect::<Result<_, _>>()? }
+                    }
+                    MessageForm::Timestamp if *unit == TimeUnit::Microsecond => {
+                        let times = values.as_primitive::<TimestampMicrosecondType>().values();
+                        times_of(plan, times, |time| {
+                            (time.div_euclid(MICROS), time.rem_euclid(MICROS) * (NANOS / MICROS))
+                        })
                     }
                     MessageForm::Timestamp => {
                         let times = values.as_primitive::<TimestampNanosecondType>().values();

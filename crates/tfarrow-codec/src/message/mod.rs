@@ -15,7 +15,7 @@
 //! | repeated | `List` |
 //! | map | `Map` |
 //! | member of a `oneof` | a nullable column; at most one of a `oneof` has a value |
-//! | `google.protobuf.Timestamp` | `Timestamp(ns, "UTC")` |
+//! | `google.protobuf.Timestamp` | `Timestamp(ns, "UTC")`, or with the unit of microseconds |
 //! | `google.protobuf.Duration` | `Duration(ns)` |
 //! | `google.protobuf.Int32Value` and the other wrappers | the value, nullable |
 //! | message without fields; message nested in itself deeper than [`Limits::recursion`](crate::Limits::recursion) | `Binary`: the serialized message |

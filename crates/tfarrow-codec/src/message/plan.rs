@@ -107,6 +107,8 @@ pub(crate) enum ValuePlan {
         plan: Box<MessagePlan>,
         /// Its Arrow type.
         form: MessageForm,
+        /// The unit of the column of a time.
+        unit: TimeUnit,
         /// The time zone of the column of a timestamp.
         zone: Option<Arc<str>>,
         /// Whether it is a group.
@@ -393,7 +395,7 @@ fn map_entry(entry: &MessageDescriptor, parts: &Fields, path: &str, depth: usize
     let plan = MessagePlan::nested(entry, &renamed, path, depth + 1)?.implicit();
     // The columns keep the names that they have in the schema.
     let plan = Box::new(MessagePlan { columns: parts.clone(), writes_defaults: true, ..plan });
-    Ok(ValuePlan::Message { plan, form: MessageForm::Struct, zone: None, group: false })
+    Ok(ValuePlan::Message { plan, form: MessageForm::Struct, unit: TimeUnit::Nanosecond, zone: None, group: false })
 }
 
 /// Plans a value; `None` if its type does not fit.
@@ -452,18 +454,20 @@ fn nested(
     let times = || parts(&[DataType::Int64, DataType::Int32]);
     let (form, columns) = match (form, data_type) {
         (_, DataType::Struct(columns)) => (MessageForm::Struct, columns.clone()),
-        (MessageForm::Timestamp, DataType::Timestamp(TimeUnit::Nanosecond, Some(_))) => (form, times()),
+        (MessageForm::Timestamp, DataType::Timestamp(TimeUnit::Nanosecond | TimeUnit::Microsecond, Some(_))) => {
+            (form, times())
+        }
         (MessageForm::Duration, DataType::Duration(TimeUnit::Nanosecond)) => (form, times()),
         (MessageForm::Wrapper, value) => (form, parts(std::slice::from_ref(value))),
         _ => return Ok(None),
     };
     let plan = MessagePlan::nested(message, &columns, path, depth + 1)?;
     let plan = Box::new(if form == MessageForm::Struct { plan } else { plan.implicit() });
-    let zone = match data_type {
-        DataType::Timestamp(_, zone) => zone.clone(),
-        _ => None,
+    let (unit, zone) = match data_type {
+        DataType::Timestamp(unit, zone) => (*unit, zone.clone()),
+        _ => (TimeUnit::Nanosecond, None),
     };
-    Ok(Some(ValuePlan::Message { plan, form, zone, group }))
+    Ok(Some(ValuePlan::Message { plan, form, unit, zone, group }))
 }
 
 impl ValuePlan {

@@ -10,8 +10,8 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, Int32Array, MapArray, RecordBatch, StringArray, StructArray,
     cast::AsArray,
     types::{
-        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt32Type,
-        UInt64Type,
+        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
+        TimestampNanosecondType, UInt32Type, UInt64Type,
     },
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
@@ -29,6 +29,7 @@ use prost_reflect::{
 use tfarrow_codec::{
     BatchDecoder, Category, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType, OnError, Records, Remedy,
     WireError,
+    file_schema::with_timestamp_unit,
     schema::{DESCRIPTORS, with_views},
 };
 
@@ -772,6 +773,31 @@ fn times_have_the_time_zone_of_their_column() {
         assert_eq!(batch.column(0).as_primitive::<TimestampNanosecondType>().value(0), NANOS);
         assert_eq!(batch.column(0).data_type(), batch.schema().field(0).data_type());
     }
+}
+
+#[test]
+fn times_have_the_unit_of_their_column() {
+    let schema = with_timestamp_unit(&schema("Shape"), TimeUnit::Microsecond);
+    let time = schema.field_with_name("time").unwrap();
+    assert_eq!(*time.data_type(), DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+    // {time: {seconds: 1, nanos: 5000}}, {time: {seconds: -1, nanos: 999999000}}, {time: {seconds: 100000000000}}, {}
+    let payloads: [&[u8]; 4] = [
+        b"\x72\x05\x08\x01\x10\x88\x27",
+        b"\x72\x11\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x98\x8c\xeb\xdc\x03",
+        b"\x72\x07\x08\x80\xd0\xdb\xc3\xf4\x02",
+        b"",
+    ];
+    let batch = decode(schema.as_ref().clone(), &payloads).unwrap();
+    let times = batch.column_by_name("time").unwrap().as_primitive::<TimestampMicrosecondType>();
+    let expected = [Some(1_000_005), Some(-1), Some(100_000_000_000_000_000), None];
+    assert_eq!(times.iter().collect::<Vec<_>>(), expected);
+    let mut frames = Vec::new();
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
+    assert_eq!(tfarrow_testkit::frame::read(&frames).unwrap(), payloads);
+    // {time: {seconds: 1, nanos: 5001}}
+    let error = decode(schema.as_ref().clone(), &[b"\x72\x05\x08\x01\x10\x89\x27"]).unwrap_err().to_string();
+    let expected = "record 0 (byte 0): field time: expected a time of whole microseconds";
+    assert!(error.starts_with(expected) && error.ends_with("found 1 seconds and 5001 nanoseconds"), "{error}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         verify_crc,
         exact,
         on_conflict,
+        timestamp_unit,
         read,
         row_group_rows,
         row_group_bytes,
@@ -62,6 +63,7 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         "verify_crc": verify_crc.name(),
         "exact": exact,
         "on_conflict": on_conflict.name(),
+        "timestamp_unit": timestamp_unit.name(),
         "partial_tail": read.partial_tail.name(),
         "limits": limits_value(read.limits),
         "row_group_rows": row_group_rows,
@@ -125,7 +127,7 @@ mod tests {
                 r#""schema":null,"#,
                 r#""columns":["b"],"exclude":["a/*"],"sample":7,"#,
                 r#""recut":{{"bytes":1048576}},"partition_by":["k"],"record_type":"sequence-example","lossy":false,"#,
-                r#""verify_crc":"on-parse-failure","exact":false,"on_conflict":"split","partial_tail":"ignore""#
+                r#""verify_crc":"on-parse-failure","exact":false,"on_conflict":"split","timestamp_unit":"ns","partial_tail":"ignore""#
             ),
             version
         );

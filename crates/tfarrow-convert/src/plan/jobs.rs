@@ -7,11 +7,11 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef, TimeUnit};
 use parquet::schema::types::TypePtr;
 use tfarrow_codec::{
     EncoderBuilder, OnConflict, RecordType,
-    file_schema::with_nullable_items,
+    file_schema::{with_nullable_items, with_timestamp_unit},
     schema::{RECORD_TYPE, feature_of, record_type_of, role_of, with_record_type},
 };
 use tfarrow_columnar::count as count_rows;
@@ -29,7 +29,7 @@ use super::{
     setup::Conversion,
 };
 use crate::{
-    ConvertOptions, Error, OutputCompression, Reshard, Result, Target,
+    ConvertOptions, Error, OutputCompression, Reshard, Result, Target, TimestampUnit,
     earlier::Earlier,
     formats::{
         RowFormat,
@@ -297,7 +297,10 @@ impl<'c> Conversion<'c> {
     /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
     fn decode_config(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeConfig>> {
         if !self.decodes() {
-            return Ok(None);
+            return match self.options.timestamp_unit {
+                TimestampUnit::Microseconds if !self.plan.own.is_empty() => Err(no_timestamps()),
+                _ => Ok(None),
+            };
         }
         let schema = match (&self.options.schema, inferred) {
             (Some(schema), _) => with_type(schema, self.options.record_type),
@@ -307,7 +310,7 @@ impl<'c> Conversion<'c> {
                 return Err(Error::Usage("internal error: no columns to decode TFRecord to".to_owned()));
             }
         };
-        let schema = self.written_schema(&schema);
+        let schema = self.written_schema(&schema)?;
         // The folders of TensorBoard's files are the names of runs.
         if !are_events(self.shards) {
             folders::check_type(self.shards, record_type_of(&schema))?;
@@ -345,8 +348,18 @@ impl<'c> Conversion<'c> {
 
     /// The columns that records are decoded to, as the outputs have them. No record has a null within a list, and programs that
     /// read Parquet files make use of that. Functions of SQL put nulls in the lists of Arrow files.
-    fn written_schema(&self, schema: &SchemaRef) -> SchemaRef {
-        with_nullable_items(schema, self.plan.target != Target::Parquet)
+    ///
+    /// # Errors
+    /// A unit of timestamps for records that have none.
+    fn written_schema(&self, schema: &SchemaRef) -> Result<SchemaRef> {
+        let schema = with_nullable_items(schema, self.plan.target != Target::Parquet);
+        match self.options.timestamp_unit {
+            TimestampUnit::Nanoseconds => Ok(schema),
+            TimestampUnit::Microseconds if record_type_of(&schema) == RecordType::Message => {
+                Ok(with_timestamp_unit(&schema, TimeUnit::Microsecond))
+            }
+            TimestampUnit::Microseconds => Err(no_timestamps()),
+        }
     }
 
     /// A job of the route from the format of the sources to the format of the outputs.
@@ -583,6 +596,14 @@ impl<'c> Conversion<'c> {
         };
         shards.iter().map(rows).sum()
     }
+}
+
+/// The error of a unit of timestamps for columns that have none.
+fn no_timestamps() -> Error {
+    Error::Usage(
+        "the option timestamp_unit is for records that are messages of a type that is given, and are converted to columns: omit it"
+            .to_owned(),
+    )
 }
 
 /// The schema of an output: its columns and its metadata. Copied frames have no columns.

@@ -572,6 +572,7 @@ def convert(
     exact: bool = False,
     record_type: Literal["auto", "example", "sequence-example", "example-list", "raw"] | None = None,
     on_conflict: Literal["error", "split"] | None = None,
+    timestamp_unit: Literal["ns", "us"] | None = None,
     lossy: bool = False,
     overwrite: bool = False,
     verify_crc: Literal["always", "on-parse-failure", "never"] | None = None,
@@ -606,6 +607,7 @@ def convert(
         partition_by: with new shards, the keys of folders ``key=value`` of the sources that the shards are in folders of. Other
             folders become columns.
         exact: add a column with each record's wire form, so that converting back gives the same bytes.
+        timestamp_unit: that of the timestamps of messages. With ``us``, which Spark reads, a time with nanoseconds is an error.
         lossy: allow changes such as float64 to float32, and warn of them.
         overwrite: replace outputs that exist.
         row_group_rows: maximum number of rows of a Parquet row group.
@@ -638,7 +640,7 @@ def convert(
     """
     options = _given(
         to=to, layout=layout, compression=compression, schema=schema, proto=proto, message=message, columns=columns, exclude=exclude, sample=sample,
-        shards=shards, shard_size=shard_size, partition_by=partition_by, exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
+        shards=shards, shard_size=shard_size, partition_by=partition_by, exact=exact, record_type=record_type, on_conflict=on_conflict, timestamp_unit=timestamp_unit, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
         row_group_rows=row_group_rows, bloom_filter=bloom_filter, page_index=page_index, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
         limits=limits, threads=threads,
     )

@@ -7,8 +7,8 @@ use pyo3::{prelude::*, types::PyDict};
 use tfarrow_cli::render::{conversion_json, faults_summary, plan_json, plan_text, rounded_text};
 use tfarrow_codec::{OnConflict, OnError, VerifyCrc};
 use tfarrow_convert::{
-    ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, convert as convert_sources, dry_run,
-    read_schema, repair as repair_sources,
+    ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, TimestampUnit,
+    convert as convert_sources, dry_run, read_schema, repair as repair_sources,
 };
 use tfarrow_dataset::{PartialTail, load_message};
 
@@ -145,6 +145,7 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         "verify_crc" => options.verify_crc = named::<VerifyCrc>(py, name, &text()?)?,
         "exact" => options.exact = value.extract()?,
         "on_conflict" => options.on_conflict = named::<OnConflict>(py, name, &text()?)?,
+        "timestamp_unit" => options.timestamp_unit = named::<TimestampUnit>(py, name, &text()?)?,
         "on_error" => options.read.on_error = named::<OnError>(py, name, &text()?)?,
         "partial_tail" => options.read.partial_tail = named::<PartialTail>(py, name, &text()?)?,
         "limits" => options.read.limits = limits(value)?,

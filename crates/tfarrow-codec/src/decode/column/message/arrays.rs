@@ -4,14 +4,14 @@ use std::{borrow::Cow, sync::Arc};
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, DurationNanosecondArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    ListArray, MapArray, StringArray, StructArray, TimestampNanosecondArray, UInt32Array, UInt32Array as Indices,
-    UInt64Array,
+    ListArray, MapArray, StringArray, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array,
+    UInt32Array as Indices, UInt64Array,
     builder::{BinaryBuilder, StringBuilder, StringViewBuilder},
     cast::AsArray,
     types::{Int32Type, Int64Type},
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use arrow_select::{nullif::nullif, take::take};
 
 use super::{
@@ -30,6 +30,8 @@ type Result<T, E = ColumnError> = std::result::Result<T, E>;
 
 /// Nanoseconds of a second.
 const NANOS: i64 = 1_000_000_000;
+/// Nanoseconds of a microsecond.
+const NANOS_OF_MICRO: i128 = 1_000;
 
 /// Makes an array of each column of a plan, with an element for each message of a level.
 ///
@@ -181,8 +183,8 @@ fn of_values(
         (ValuePlan::Bytes(_, values), ItemValues::Slices(slices)) => {
             of_bytes(field, *values, &slices, nulls, &rows, context)
         }
-        (ValuePlan::Message { plan, form, zone, .. }, ItemValues::Slices(bodies)) => {
-            of_nested(field, plan, (*form, zone), Level { bodies, rows }, nulls, context)
+        (ValuePlan::Message { plan, form, unit, zone, .. }, ItemValues::Slices(bodies)) => {
+            of_nested(field, plan, (*form, *unit, zone), Level { bodies, rows }, nulls, context)
         }
         // `Gathered::new` makes numbers for numbers, and slices for others.
         (ValuePlan::Number(..), ItemValues::Slices(_))
@@ -276,17 +278,17 @@ fn is_no_text(bytes: &[u8]) -> bool {
     simdutf8::basic::from_utf8(bytes).is_err()
 }
 
-/// Makes the array of nested messages, in their form; `zone` is the time zone of timestamps.
+/// Makes the array of nested messages, in their form; `unit` and `zone` are the unit and the time zone of times.
 fn of_nested(
     field: &FieldPlan,
     plan: &MessagePlan,
-    (form, zone): (MessageForm, &Option<Arc<str>>),
+    (form, unit, zone): (MessageForm, TimeUnit, &Option<Arc<str>>),
     level: Level<'_>,
     nulls: Option<NullBuffer>,
     context: &mut Context<'_>,
 ) -> Result<ArrayRef> {
     let arrays = of_messages(plan, &level, context)?;
-    let time = |is_duration| times(field, &arrays, &level.rows, is_duration);
+    let time = |is_duration| times(field, &arrays, &level.rows, unit, is_duration);
     Ok(match form {
         MessageForm::Struct => {
             let arrays = match &nulls {
@@ -303,6 +305,9 @@ fn of_nested(
             let data = values.to_data().into_builder().nulls(nulls).build().map_err(ColumnError::Arrow)?;
             arrow_array::make_array(data)
         }
+        MessageForm::Timestamp if unit == TimeUnit::Microsecond => {
+            Arc::new(TimestampMicrosecondArray::new(time(false)?.into(), nulls).with_timezone_opt(zone.clone()))
+        }
         MessageForm::Timestamp => {
             Arc::new(TimestampNanosecondArray::new(time(false)?.into(), nulls).with_timezone_opt(zone.clone()))
         }
@@ -318,29 +323,38 @@ fn null_with(arrays: &[ArrayRef], nulls: &NullBuffer) -> Result<Vec<ArrayRef>> {
     fields.collect::<Result<Vec<_>, _>>().map_err(ColumnError::Arrow)
 }
 
-/// Returns the nanoseconds of times that consist of seconds and nanoseconds. The nanoseconds of a time are positive;
-/// those of a duration have the sign of the seconds.
+/// Returns times that consist of seconds and nanoseconds as numbers of `unit`, which is nanoseconds or microseconds. The
+/// nanoseconds of a time are positive; those of a duration have the sign of the seconds.
 ///
 /// # Errors
-/// A time that 64 bits of nanoseconds cannot hold, or that has nanoseconds out of their range.
-fn times(field: &FieldPlan, parts: &[ArrayRef], rows: &[u32], is_duration: bool) -> Result<Vec<i64>> {
+/// A time that 64 bits of the unit cannot hold, that is no whole number of units, or that has nanoseconds out of their range.
+fn times(field: &FieldPlan, parts: &[ArrayRef], rows: &[u32], unit: TimeUnit, is_duration: bool) -> Result<Vec<i64>> {
     let [seconds, nanos] = parts else { return Ok(vec![0; rows.len()]) };
     let (seconds, nanos) = (seconds.as_primitive::<Int64Type>().values(), nanos.as_primitive::<Int32Type>().values());
-    let time = |(row, (seconds, nanos)): (&u32, (&i64, &i32))| {
+    let (nanos_of_unit, expected) = match unit {
+        TimeUnit::Microsecond => (
+            NANOS_OF_MICRO,
+            "a time of whole microseconds, the unit of its column (that of nanoseconds keeps all digits)",
+        ),
+        _ => (1, "a time that 64 bits of nanoseconds hold"),
+    };
+    let mut times = Vec::with_capacity(rows.len());
+    for (row, (seconds, nanos)) in rows.iter().zip(seconds.iter().zip(nanos)) {
         let parts = i64::from(*nanos);
         let fits = match is_duration {
             false => (0..NANOS).contains(&parts),
             true => parts.abs() < NANOS && seconds.signum() * parts.signum() >= 0,
         };
         let total = i128::from(*seconds) * i128::from(NANOS) + i128::from(parts);
-        i64::try_from(total).ok().filter(|_| fits).ok_or_else(|| ColumnError::Row {
+        let time = i64::try_from(total / nanos_of_unit).ok();
+        times.push(time.filter(|_| fits && total % nanos_of_unit == 0).ok_or_else(|| ColumnError::Row {
             row: *row as usize,
             kind: ErrorKind::FieldOutOfRange {
                 field: field.path.clone(),
-                expected: "a time that 64 bits of nanoseconds hold",
+                expected,
                 found: format!("{seconds} seconds and {nanos} nanoseconds"),
             },
-        })
-    };
-    rows.iter().zip(seconds.iter().zip(nanos)).map(time).collect()
+        })?);
+    }
+    Ok(times)
 }
