@@ -117,3 +117,24 @@ fn a_shard_of_tfds_that_lost_records_is_reported() {
     }
     assert_eq!(tfarrow(&["count", &train]).ends(0), "");
 }
+
+/// TFDS describes Parquet files as it describes TFRecord files.
+#[test]
+fn a_parquet_file_of_tfds_that_lost_records_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().display().to_string();
+    let shard = folder.path().join("mnist-train.parquet-00000-of-00001");
+    std::fs::copy(crate::support::path("testdata/tfds_parquet/mnist-train.parquet-00000-of-00001"), &shard).unwrap();
+    for (length, status) in [(5, 0), (6, 3)] {
+        let splits = format!(
+            r#"{{"name": "mnist", "fileFormat": "parquet", "splits": [{{"name": "train", "shardLengths": ["{length}"]}}]}}"#
+        );
+        std::fs::write(folder.path().join("dataset_info.json"), splits).unwrap();
+        let (counted, verified) = (tfarrow(&["count", &source]), tfarrow(&["verify", &source]));
+        assert_eq!(counted.stdout, "5\n");
+        let expected = format!("{}: has 5 records, and 6 by dataset_info.json", shard.display());
+        assert_eq!(verified.stdout.matches(&expected).count(), usize::from(status == 3), "{}", verified.stdout);
+        verified.ends(status);
+        assert_eq!(counted.ends(status).contains(&expected), status == 3);
+    }
+}

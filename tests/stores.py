@@ -215,6 +215,17 @@ def main():
     check.prints(["sql", "--format", "csv", "SELECT \"set\", count(*) FROM 's3://data/hive/*/train-*' GROUP BY 1"], "set,count(*)\nshards,200\n")
     check.prints(["sql", "--format", "csv", "SELECT label FROM 's3://data/sets/shards/' LIMIT 0"], "label\n")
 
+    # The description of TFDS beside the shards: a shard that lost its last record, and a second split.
+    described = json.dumps({"name": "mnist", "splits": [{"name": "train", "shardLengths": ["5", "6"]}, {"name": "test", "shardLengths": ["5"]}]})
+    s3.put_object(Bucket="data", Key="lost/dataset_info.json", Body=described.encode())
+    for number, name in enumerate(["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002", "test.tfrecord-00000-of-00001"]):
+        s3.upload_file(os.path.join(testdata, "tfds", f"mnist-train.tfrecord-{number % 2:05}-of-00002"), "data", f"lost/mnist-{name}")
+    lost = "s3://data/lost/mnist-train.tfrecord-00001-of-00002: has 5 records, and 6 by dataset_info.json"
+    splits = "2 splits of TensorFlow Datasets: train (11 records, s3://data/lost/mnist-train.tfrecord-*), test (5 records,"
+    check.fails(["count", "s3://data/lost/"], lost, splits, status=3)
+    verified = check.run("verify", "s3://data/lost/", status=3)
+    assert lost in verified.stdout and splits in verified.stderr, verified
+
     out = os.path.join(HOME, "out")
     subprocess.run(["rm", "-rf", out], check=True)
     check.run("convert", "s3://data/sets/shards/", os.path.join(out, "parquet"))

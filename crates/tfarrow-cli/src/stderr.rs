@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use tfarrow_dataset::{DamageReport, MissingShards, Shard, SkippedFiles, tfds_splits};
+use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles, TfdsSplit};
 
 use crate::{
     error::{FAILURE, SUCCESS, USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy},
@@ -79,9 +79,8 @@ pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShar
     skipped_notes(skipped_files, missing).iter().for_each(|note| print(&escape(note)));
 }
 
-/// Prints the splits that TFDS has written to these shards, if they are several: a command reads all of them.
-pub(crate) fn splits(shards: &[Shard]) {
-    let splits = tfds_splits(shards);
+/// Prints the splits of TFDS that a command has read, if they are several.
+pub(crate) fn splits(splits: &[TfdsSplit]) {
     if splits.len() > 1 {
         let names: Vec<_> = splits.iter().map(ToString::to_string).collect();
         print(&escape(&format!("{} splits of TensorFlow Datasets: {}", splits.len(), names.join(", "))));

@@ -3,7 +3,8 @@
 use tfarrow_codec::OnError;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    DamageReport, OnProgress, ReadOptions, Segment, Shard, ShardFormat, ShardReader, check_length, tfds_splits, try_map,
+    DamageReport, OnProgress, ReadOptions, Segment, Shard, ShardFormat, ShardReader, TfdsSplit, check_length,
+    tfds_splits, try_map,
 };
 
 use crate::{Error, Result};
@@ -17,6 +18,8 @@ pub struct Counted {
     pub damage: DamageReport,
     /// The shards, without skipped bytes, that have another number of records than TFDS has written beside them.
     pub wrong_lengths: Vec<tfarrow_dataset::Error>,
+    /// The splits of TFDS that the shards belong to.
+    pub splits: Vec<TfdsSplit>,
 }
 
 /// Counts the records of shards, each on one of up to `threads` threads. Records of TFRecord files are counted by their
@@ -33,11 +36,11 @@ pub fn count(shards: &[Shard], read: &ReadOptions, threads: usize, progress: &On
             false => Ok((records, damage.of_shard(number))),
         }
     });
-    let splits = tfds_splits(shards);
-    let mut counted = Counted { records: Vec::new(), damage: DamageReport::default(), wrong_lengths: Vec::new() };
+    let (splits, damage) = (tfds_splits(shards), DamageReport::default());
+    let mut counted = Counted { records: Vec::new(), damage, wrong_lengths: Vec::new(), splits };
     for (shard, (records, damage)) in shards.iter().zip(counts?) {
         if damage.is_empty() {
-            counted.wrong_lengths.extend(check_length(&splits, shard, records).err());
+            counted.wrong_lengths.extend(check_length(&counted.splits, shard, records).err());
         }
         counted.records.push(records);
         counted.damage.merge(damage);

@@ -6,7 +6,8 @@ use std::{fs::File, path::PathBuf};
 use tfarrow_codec::RecordType;
 use tfarrow_columnar::{ParquetFile, arrow_batch, arrow_reader, row_group_rows, rows};
 use tfarrow_dataset::{
-    DamageReport, Fault, OnProgress, ReadOptions, Shard, ShardFormat, Verified, check_one_payload, try_map,
+    DamageReport, Fault, FaultKind, OnProgress, ReadOptions, Shard, ShardFormat, TfdsSplit, Verified, check_length,
+    check_one_payload, tfds_splits, try_map,
 };
 
 use crate::{Error, Result};
@@ -25,6 +26,8 @@ pub struct VerifiedDataSet {
     pub without_checksums: Vec<PathBuf>,
     /// The error that the TFRecord files have records of different types, which is no fault.
     pub mixed_records: Option<tfarrow_dataset::Error>,
+    /// The splits of TFDS that the shards belong to.
+    pub splits: Vec<TfdsSplit>,
 }
 
 /// Verifies all records of shards, which may have any format, on up to `threads` threads. The first `max_faults` faults are
@@ -56,11 +59,28 @@ pub fn verify_data_set(
             without_checksums.push(shard.path.clone());
         }
         found.records = found.records.saturating_add(file.records);
+        found.of_shards.push(file.records);
         found.bytes += shard.size;
         found.damage.merge(file.damage);
     }
     shards.extend(columnar);
-    Ok(VerifiedDataSet { shards, found, has_tfrecord: tfrecords > 0, without_checksums, mixed_records })
+    let splits = tfds_splits(&shards);
+    add_wrong_lengths(&splits, &shards, &mut found);
+    Ok(VerifiedDataSet { shards, found, has_tfrecord: tfrecords > 0, without_checksums, mixed_records, splits })
+}
+
+/// Adds the shards without lost records whose number of records is not that of their description by TFDS: a file that was cut
+/// between two records has no other sign of it.
+fn add_wrong_lengths(splits: &[TfdsSplit], shards: &[Shard], found: &mut Verified) {
+    for (number, (shard, records)) in shards.iter().zip(&found.of_shards).enumerate() {
+        // A record that is no message counts.
+        let loses = |fault: &Fault| fault.shard == number && fault.kind() != FaultKind::Message;
+        if !found.damage.faults().iter().any(loses)
+            && let Err(error) = check_length(splits, shard, *records)
+        {
+            found.damage.add(Fault::of(number, error));
+        }
+    }
 }
 
 /// The result of verifying a file of another format than TFRecord.

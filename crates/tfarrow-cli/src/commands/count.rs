@@ -21,13 +21,13 @@ use crate::{
 pub(crate) fn run(args: &Count) -> Result<u8> {
     let Resolved { shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
-    stderr::splits(&shards);
     let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let counted = count(&shards, &args.damage.read(), cores(), &observer(&progress));
     drop(progress);
-    let Counted { records, damage, wrong_lengths } = counted?;
+    let Counted { records, damage, wrong_lengths, splits } = counted?;
+    stderr::splits(&splits);
     if args.summary.json {
         output::line(&output::pretty(&json(&shards, &records, &damage, args.per_file))?)?;
     } else if args.per_file {

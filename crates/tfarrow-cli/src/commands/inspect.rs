@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered};
+use tfarrow_dataset::{
+    DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered, tfds_splits,
+};
 use tfarrow_stats::{Statistics, why_no_features};
 
 use crate::{args::Looking, output::plural, progress::Bar, stderr, text::escape};
@@ -14,7 +16,7 @@ use crate::{args::Looking, output::plural, progress::Bar, stderr, text::escape};
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
-    stderr::splits(&shards);
+    stderr::splits(&tfds_splits(&shards));
     shards.iter_mut().try_for_each(Shard::spool_for_scan)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
     let found = FaultReport { files: &files, damage: &verified.found.damage };
     unless_closed(found.print(args.format.get(), fields(&verified, &skipped_files, &missing)))?;
     stderr::skipped_files(&skipped_files, &missing);
-    stderr::splits(&verified.shards);
+    stderr::splits(&verified.splits);
     if let Some(first) = verified.without_checksums.first() {
         let files = plural(verified.without_checksums.len() as u64, "file");
         let first = escape(&first.to_string_lossy());

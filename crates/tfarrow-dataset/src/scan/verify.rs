@@ -13,16 +13,15 @@ use super::{
     rows::RowLosses,
     workers::{Scanned, scan},
 };
-use crate::{
-    DamageReport, Error, Fault, FaultKind, Payload, ReadOptions, Result, Shard,
-    sharding::dataset_info::{check_length, tfds_splits},
-};
+use crate::{DamageReport, Error, Fault, FaultKind, Payload, ReadOptions, Result, Shard};
 
 /// The result of verification.
 #[derive(Debug)]
 pub struct Verified {
     /// Number of valid records.
     pub records: u64,
+    /// Number of records of each shard, in which those that are no messages count.
+    pub of_shards: Vec<u64>,
     /// Number of bytes of their data.
     pub bytes: u64,
     /// The type of the records.
@@ -53,7 +52,6 @@ pub fn verify(
     let strays = || Strays { most, first: BTreeMap::new() };
     let Scanned { summary, observers, mut losses, records, .. } =
         scan(shards, &all, &options, Some(most), (progress, &()), &strays)?;
-    add_wrong_lengths(shards, &records, &mut losses);
     let names = shown_names(shards);
     let mut inferred = Inferred {
         summary,
@@ -76,22 +74,8 @@ pub fn verify(
         }
         losses.count(FaultKind::Message, strays - kept);
     }
-    Ok(Verified { records: inferred.summary.records(), bytes: inferred.summary.bytes(), record_type, damage: losses })
-}
-
-/// Adds the shards without another fault whose number of records is not that of their description by TFDS: a file that was cut
-/// between two records has no other sign of it.
-fn add_wrong_lengths(shards: &[Shard], records: &[u64], damage: &mut DamageReport) {
-    let splits = tfds_splits(shards);
-    if splits.is_empty() {
-        return;
-    }
-    for (number, (shard, records)) in shards.iter().zip(records).enumerate() {
-        let is_damaged = damage.faults().iter().any(|fault| fault.shard == number);
-        if !is_damaged && let Err(error) = check_length(&splits, shard, *records) {
-            damage.add(Fault::of(number, error));
-        }
-    }
+    let (valid, bytes) = (inferred.summary.records(), inferred.summary.bytes());
+    Ok(Verified { records: valid, of_shards: records, bytes, record_type, damage: losses })
 }
 
 /// Observes the first records that do not parse, and their numbers of bytes.

@@ -6,16 +6,20 @@
 //! ```
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
+    convert::Infallible,
     fmt,
     fs::File,
     io::Read,
     path::{Path, PathBuf},
 };
 
+use bytes::Bytes;
 use serde::Deserialize;
 
-use crate::{Error, ErrorKind, Result, Shard, error::shown, file_names::set_member};
+use crate::{
+    Error, ErrorKind, Result, Shard, error::shown, file_names::set_member, store::OBJECTS_AT_ONCE, threads::try_map,
+};
 
 /// The file with the description.
 const DATASET_INFO: &str = "dataset_info.json";
@@ -69,12 +73,17 @@ impl fmt::Display for TfdsSplit {
 }
 
 /// The splits that any of these shards belong to, as the descriptions in their folders say. A description that cannot be read is
-/// ignored. Only folders of files are looked at, since each description in a store would be a request.
+/// ignored. In a store, each folder with numbered shards is a request.
 pub fn tfds_splits(shards: &[Shard]) -> Vec<TfdsSplit> {
-    let is_numbered = |shard: &&Shard| !shard.is_remote() && !shard.is_stream() && set_member(&shard.path).is_some();
+    let is_numbered = |shard: &&Shard| !shard.is_stream() && set_member(&shard.path).is_some();
     let numbered: Vec<_> = shards.iter().filter(is_numbered).collect();
-    let folders: BTreeSet<&Path> = numbered.iter().filter_map(|shard| shard.path.parent()).collect();
-    let mut splits: Vec<_> = folders.into_iter().flat_map(splits_of).collect();
+    // Any shard of a folder.
+    let folders: BTreeMap<&Path, &Shard> =
+        numbered.iter().filter_map(|shard| Some((shard.path.parent()?, *shard))).collect();
+    let folders: Vec<_> = folders.into_iter().collect();
+    let Ok(splits) =
+        try_map(&folders, OBJECTS_AT_ONCE, |_, (folder, shard)| Ok::<_, Infallible>(splits_of(folder, shard)));
+    let mut splits: Vec<_> = splits.into_iter().flatten().collect();
     splits.retain(|split| numbered.iter().any(|shard| split.length(&shard.path).is_some()));
     splits
 }
@@ -117,12 +126,21 @@ enum ShardLength {
     Text(String),
 }
 
-/// The splits in the description in a folder.
-fn splits_of(folder: &Path) -> Vec<TfdsSplit> {
-    let mut text = Vec::new();
-    let read = File::open(folder.join(DATASET_INFO)).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text));
-    let info = read.ok().and_then(|_| serde_json::from_slice::<DatasetInfo>(&text).ok()).unwrap_or_default();
+/// The splits in the description in the folder of a shard.
+fn splits_of(folder: &Path, shard: &Shard) -> Vec<TfdsSplit> {
+    let text = match shard.object() {
+        Some(object) => object.read_beside(DATASET_INFO, MAX_BYTES),
+        None => read_file(&folder.join(DATASET_INFO)),
+    };
+    let info = text.and_then(|text| serde_json::from_slice::<DatasetInfo>(&text).ok()).unwrap_or_default();
     info.splits.iter().filter_map(|split| info.split(split, folder)).collect()
+}
+
+/// Reads the first bytes of a description; `None` if it cannot be read.
+fn read_file(path: &Path) -> Option<Bytes> {
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    Some(text.into())
 }
 
 impl DatasetInfo {

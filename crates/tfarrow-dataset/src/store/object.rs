@@ -138,6 +138,17 @@ impl Object {
         Ok(metas.into_iter().map(|meta| Self::new(store, meta)).collect())
     }
 
+    /// Reads the object with this name in the folder of this one. `None` if it does not exist, cannot be read, or has more than
+    /// `most` bytes.
+    pub(crate) fn read_beside(&self, name: &str, most: u64) -> Option<Bytes> {
+        let (store, key) = (Arc::clone(&self.store), self.key.parent()?.join(name));
+        let read = async move {
+            let found = store.get(&key).await.ok().filter(|found| found.meta.size <= most)?;
+            found.bytes().await.ok()
+        };
+        wait(read).ok()?
+    }
+
     /// Returns whether another program can read the object by its URL, and any part of it.
     pub(crate) fn is_plain(&self) -> bool {
         self.has_ranges && !self.has_secret
