@@ -111,11 +111,26 @@ fn a_shard_of_tfds_that_lost_records_is_reported() {
     copy("mnist-train.tfrecord-00000-of-00002", "mnist-test.tfrecord-00000-of-00001");
     let (train, test) = (format!("{source}/mnist-train.tfrecord-*"), format!("{source}/mnist-test.tfrecord-*"));
     let note = format!("2 splits of TensorFlow Datasets: train (9 records, {train}), test (5 records, {test})\n");
-    for command in ["count", "verify", "schema", "stats"] {
-        let notes = tfarrow(&[command, &source]).ends(0);
-        assert!(notes.contains(&note), "{command}: {notes}");
+    let out = tempfile::tempdir().unwrap();
+    let at = |name: &str| out.path().join(name).display().to_string();
+    for (command, dest) in [
+        (&["count"][..], None),
+        (&["verify"], None),
+        (&["schema"], None),
+        (&["stats"], None),
+        (&["convert", "--dry-run"], Some(at("all.parquet"))),
+        (&["convert"], Some(at("all.parquet"))),
+        (&["convert", "--to", "tfrecord"], Some(at("records/"))),
+        (&["repair"], Some(at("repaired/"))),
+    ] {
+        let mut args = command.to_vec();
+        args.push(&source);
+        args.extend(dest.as_deref());
+        let notes = tfarrow(&args).ends(0);
+        assert!(notes.contains(&note), "{command:?}: {notes}");
     }
     assert_eq!(tfarrow(&["count", &train]).ends(0), "");
+    assert!(!tfarrow(&["convert", &train, &at("train.parquet")]).ends(0).contains("splits"));
 }
 
 /// TFDS describes Parquet files as it describes TFRecord files.

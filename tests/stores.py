@@ -225,6 +225,7 @@ def main():
     check.fails(["count", "s3://data/lost/"], lost, splits, status=3)
     verified = check.run("verify", "s3://data/lost/", status=3)
     assert lost in verified.stdout and splits in verified.stderr, verified
+    assert splits in check.run("convert", "s3://data/lost/", "s3://data/lost-converted/", "--dry-run").stderr
 
     out = os.path.join(HOME, "out")
     subprocess.run(["rm", "-rf", out], check=True)

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tfarrow_dataset::{MissingShards, Resolved, SkippedFiles, existing};
+use tfarrow_dataset::{MissingShards, Resolved, SkippedFiles, TfdsSplit, existing, tfds_splits};
 
 use crate::{
     ConvertOptions, Error, PlannedJob, Progress, Result, Target,
@@ -36,6 +36,8 @@ pub struct ConversionPlan {
     pub skipped_files: SkippedFiles,
     /// Shards that are missing from numbered sets in folders.
     pub missing: Vec<MissingShards>,
+    /// The splits of TFDS that the shards belong to.
+    pub splits: Vec<TfdsSplit>,
 }
 
 /// Plans the conversion that [`convert`](crate::convert()) would run with these arguments, and writes nothing. The columns are
@@ -83,5 +85,6 @@ pub fn dry_run<S: AsRef<OsStr>>(
         jobs,
         skipped_files,
         missing,
+        splits: tfds_splits(&shards),
     })
 }

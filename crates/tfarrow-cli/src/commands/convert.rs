@@ -58,6 +58,7 @@ fn plan(args: &Convert, sources: &[String], dest: &str) -> Result<u8> {
     };
     unless_closed(dry_run::print(dest, &plan, args.summary.json))?;
     stderr::skipped_files(&plan.skipped_files, &plan.missing);
+    stderr::splits(&plan.splits);
     Ok(SUCCESS)
 }
 
@@ -205,6 +206,7 @@ fn print_summary(report: &ConvertReport, took: Duration) {
         stderr::print(&escape(&format!("created {count} above the output: {deepest}")));
     }
     stderr::skipped_files(&report.skipped_files, &report.missing);
+    stderr::splits(&report.splits);
     if let Some(first) = report.kept_outputs.first() {
         let (count, first) = (plural(report.kept_outputs.len() as u64, "output"), first.display());
         let why = "of the interrupted run has a source that is not among these, and is kept";

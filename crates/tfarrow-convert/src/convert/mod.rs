@@ -19,8 +19,9 @@ use tfarrow_codec::{
     schema::{RECORD_COLUMN, record_type_of},
 };
 use tfarrow_dataset::{
-    DamageReport, FormatFilter, Inferred, MissingShards, Resolved, Sample, Shard, ShardFormat, SkippedFiles,
+    DamageReport, FormatFilter, Inferred, MissingShards, Resolved, Sample, Shard, ShardFormat, SkippedFiles, TfdsSplit,
     UNFINISHED, are_events, check_one_payload, event_message, file_names, is_remote, read_heads, resolve_excluding,
+    tfds_splits,
 };
 
 use crate::{
@@ -65,6 +66,8 @@ pub struct ConvertReport {
     pub skipped_files: SkippedFiles,
     /// Shards that are missing from numbered sets in folders.
     pub missing: Vec<MissingShards>,
+    /// The splits of TFDS that the shards belong to.
+    pub splits: Vec<TfdsSplit>,
     /// Outputs of an interrupted run whose sources are not among those of this run. They are kept.
     pub kept_outputs: Vec<PathBuf>,
     /// Folders above the outputs that were created, each after its parent, except for a destination that is a folder.
@@ -123,7 +126,8 @@ pub(crate) fn convert_resolved(
         let is_above = |folder: &&Path| !matches!(&plan.place, OutputPlace::Folder(dest) if dest == *folder);
         let new_folders = journal.iter().flat_map(Journal::new_folders).filter(is_above);
         let new_folders = new_folders.map(Path::to_owned).collect();
-        Ok(ConvertReport { damage, skipped_files, missing, kept_outputs, new_folders, ..report })
+        let splits = tfds_splits(&shards);
+        Ok(ConvertReport { damage, skipped_files, missing, splits, kept_outputs, new_folders, ..report })
     });
     let is_resumable = journal.is_some_and(|journal| journal.close(outcome.is_ok()));
     progress.set_resumable(is_resumable);
@@ -352,6 +356,7 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
         damage: DamageReport::new(0),
         skipped_files: SkippedFiles::default(),
         missing: Vec::new(),
+        splits: Vec::new(),
         kept_outputs: Vec::new(),
         new_folders: Vec::new(),
     })
