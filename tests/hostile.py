@@ -250,6 +250,38 @@ def records():
     attack("report: 7.5 million scalars", ["report", at("events.out.tfevents.1"), "-o", at("events.html")], (0,), limit=128 * MB)
 
 
+def long():
+    """A record of 300 MB, which a command has in memory once, and a line of JSON with 20 million values."""
+    size = 300 * MB
+    source, packed = at("long.tfrecord"), at("long.tfrecord.gz")
+    status, text, *_ = run(["sql", f"COPY (SELECT repeat('0123456789abcdef', {size // 16}) AS x) TO '{source}'"])
+    check(f"a record of 300 MB: {status}: {text[-300:]}", status == 0)
+    inflate = ["--limit", "inflate-ratio=10000"]
+    attack("convert: a record of 300 MB to gzip", ["convert", source, packed], (0,), limit=size)
+    for command in ("count", "verify", "schema", "head", "stats"):
+        attack(f"{command}: a record of 300 MB", [command, source], (0,), limit=size)
+    for command in ("count", "verify", "head"):
+        attack(f"{command}: a record of 300 MB in gzip", [command, packed, *inflate], (0,), limit=size)
+    attack("sql: a record of 300 MB", ["sql", f"SELECT octet_length(x) FROM '{source}'"], (0,), limit=size)
+    attack("repair: a record of 300 MB", ["repair", source, at("repaired.tfrecord")], (0,), limit=size)
+    attack("convert: a record of 300 MB to Arrow", ["convert", source, at("long.arrow")], (0,), limit=size)
+    # One copy for each side, and a part of one while it is read.
+    attack("diff: a record of 300 MB", ["diff", source, at("repaired.tfrecord")], (0,), limit=5 * size // 2)
+    # Parquet's writer copies the value twice, after the record is released, and reserves as much for the compressed page.
+    attack("convert: a record of 300 MB to Parquet", ["convert", source, at("long.parquet"), "--compression", "none"], (0,), limit=2 * size)
+    attack("  compressed", ["convert", source, at("long.parquet"), "--overwrite"], (0,), limit=3 * size)
+    check("a record of 300 MB changes in Parquet", run(["diff", source, at("long.parquet")])[0] == 0)
+    for name in os.listdir(folder):
+        if name.startswith(("long.", "repaired.")):
+            os.remove(at(name))
+    with gzip.open(at("line.jsonl.gz"), "wb", 9) as file:
+        file.write(b'{"x":[' + b"1," * 19_999_999 + b"1]}\n")
+    # The longest line may have 240 MB.
+    for command in ("count", "head", "schema"):
+        attack(f"{command}: a line of 20 million integers", [command, at("line.jsonl.gz")], (0,), limit=2 * 240 * MB)
+    attack("sql: a line of 20 million integers", ["sql", "--memory-limit", "256MB", f"SELECT cardinality(x) FROM '{at('line.jsonl.gz')}'"], (0,), limit=2 * 240 * MB)
+
+
 def names():
     out = at("names-out/")
     odd = [b"../../x", b"", b"'\"`;--", b"a\nb\tc", b"_tfarrow_unset", b"_tfarrow_exact", b"_file", b"x" * 1_000_000, "größe \U0001f600".encode(), b"a\0b"]
@@ -448,7 +480,7 @@ def disks():
 
 
 try:
-    parts = (bombs, lengths, damaged, records, names, pictures, texts, columnar, disks)
+    parts = (bombs, lengths, damaged, records, long, names, pictures, texts, columnar, disks)
     # Arguments after the program name the parts to run.
     for part in [part for part in parts if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
         print(f"-- {part.__name__}", flush=True)

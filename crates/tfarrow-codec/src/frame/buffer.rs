@@ -68,8 +68,8 @@ impl<E> Lost<E> {
 ///
 /// Read into [`spare`](Self::spare), pass the number of bytes that were read to [`advance`](Self::advance), and call
 /// [`next`](Self::next) until it returns `None`. The bytes of an incomplete record are carried over to the next chunk.
-/// A chunk is longer than the target only if a record is, and grows no faster than bytes arrive. The memory of a chunk
-/// is used again once no [`Records`] hold it.
+/// A chunk is longer than the target only if a record is, and has at most eight times the bytes that have arrived. The
+/// memory of a chunk is used again once no [`Records`] hold it.
 ///
 /// ```
 /// use std::io::Read;
@@ -154,6 +154,10 @@ const MAX_PENDING_LOSS: usize = 64 << 20;
 /// Size in bytes of the first chunk of a stream.
 const FIRST_CHUNK: usize = 256 << 10;
 
+/// The largest ratio of the size of a chunk, which a length determines, to the bytes that have arrived for it. Memory
+/// that no bytes were written to takes no space in most systems.
+const GROWTH: usize = 8;
+
 impl FrameBuffer {
     /// Creates a buffer with chunks of `target` bytes: at least 4 KiB, and at most 1 GiB, because positions in a chunk
     /// are counted in 32 bits.
@@ -189,8 +193,8 @@ impl FrameBuffer {
     pub fn spare(&mut self) -> &mut [u8] {
         self.refill(None);
         let State::Filling { memory, filled } = &mut self.state else { return &mut [] };
-        if memory.len() < self.size {
-            memory.resize(self.size, 0);
+        if memory.is_empty() {
+            *memory = vec![0; self.size];
         }
         memory.get_mut(*filled..).unwrap_or_default()
     }
@@ -338,7 +342,18 @@ impl FrameBuffer {
         // An error in a header is found again once the records before it are returned.
         self.framer.cut(bytes, chunk.at, &mut spans).ok();
         chunk.at = spans.last()?.frame().end;
-        Some(Records::new(chunk.bytes.clone(), spans, first, offset).detached())
+        let records = Records::new(chunk.bytes.clone(), spans, first, offset).detached();
+        if chunk.at == chunk.filled && chunk.bytes.len() > self.target {
+            self.release();
+        }
+        Some(records)
+    }
+
+    /// Begins the next chunk without the memory of this one, which is returned completely. The memory of a long record is
+    /// then released with its records, and not only when the next record is read.
+    fn release(&mut self) {
+        self.size = self.target;
+        self.state = State::Filling { memory: Vec::new(), filled: 0 };
     }
 
     /// Takes lost bytes from the front of the chunk; `None` if no corrupt range is being skipped.
@@ -388,8 +403,7 @@ impl FrameBuffer {
             self.grow(need);
         }
         let memory = match bytes.into_vec() {
-            // A longer record, or a chunk of the same size, needs no other memory.
-            Ok(mut memory) if at == 0 || memory.len() == self.size => {
+            Ok(mut memory) if memory.len() == self.size => {
                 memory.copy_within(at..filled, 0);
                 memory
             }
@@ -405,11 +419,16 @@ impl FrameBuffer {
         self.state = State::Filling { memory, filled: rest };
     }
 
-    /// Grows the chunk for a record that is longer: to `need` bytes, but at most to twice the bytes that it has,
-    /// because a length may be wrong until its bytes arrive.
+    /// Grows the chunk for a record that is longer: to `need` bytes, but at most to [`GROWTH`] times the bytes that it has,
+    /// because a length may be wrong until its bytes arrive. While the bytes move to the larger chunk, both are in
+    /// memory: the last but one chunk has at most a fraction of the record.
     fn grow(&mut self, need: Option<usize>) {
         let twice = self.size.saturating_mul(2);
-        self.size = need.map_or(twice, |need| twice.min(need.max(self.size + 1)));
+        self.size = match need.map(|need| need.max(self.size + 1)) {
+            None => twice,
+            Some(need) if need <= self.size.saturating_mul(GROWTH) => need,
+            Some(need) => twice.min(need.div_ceil(GROWTH)),
+        };
     }
 }
 
@@ -519,6 +538,54 @@ mod tests {
         let (records, held) = held_by_sparse_records(&[0xa5; 63 << 10]);
         assert_eq!(records, 100);
         assert!(held <= SPARSE * 100 * (1024 + HEADER + FOOTER), "{held}");
+    }
+
+    /// The sizes of the chunks that a record of this length is read into, and the record.
+    fn sizes_of_chunks(length: usize) -> (Vec<usize>, Records) {
+        let mut stream = Vec::new();
+        frame::write(&vec![7; length], &mut stream);
+        let mut buffer = FrameBuffer::new(4096, Limits::default());
+        let (mut rest, mut sizes) = (stream.as_slice(), vec![buffer.size]);
+        loop {
+            while !rest.is_empty() && !buffer.is_full() {
+                rest = &rest[buffer.copy(rest)..];
+            }
+            if let Some(segment) = buffer.next(false).unwrap() {
+                return (sizes, segment.into_records().unwrap());
+            }
+            sizes.push(buffer.size);
+        }
+    }
+
+    #[test]
+    fn the_last_chunk_before_that_of_a_long_record_has_a_fraction_of_it() {
+        for length in [4096, 20_000, 32_751, 32_752, 32_753, 40_000, 65_535, 1 << 20, 5_000_001] {
+            let (sizes, records) = sizes_of_chunks(length);
+            let frame = length + HEADER + FOOTER;
+            let [.., before, last] = sizes[..] else { panic!("{sizes:?}") };
+            assert_eq!((last, records.chunk().len()), (frame, frame), "{sizes:?}");
+            assert!(before <= (frame.div_ceil(GROWTH)).max(4096), "{sizes:?}");
+            assert!(sizes.windows(2).all(|pair| pair[1] <= GROWTH * pair[0]), "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn only_its_records_hold_the_memory_of_a_long_record() {
+        let mut stream = Vec::new();
+        for length in [1 << 20, 100, 1 << 20] {
+            frame::write(&vec![7; length], &mut stream);
+        }
+        let mut buffer = FrameBuffer::new(4096, Limits::default());
+        let (mut rest, mut lengths) = (stream.as_slice(), Vec::new());
+        while !rest.is_empty() {
+            rest = &rest[buffer.copy(rest)..];
+            while let Some(segment) = buffer.next(rest.is_empty()).unwrap() {
+                let records = segment.into_records().unwrap();
+                lengths.extend(records.iter().map(<[u8]>::len));
+                assert!(records.len() > 1 || lengths.last() == Some(&100) || records.reclaim().is_some());
+            }
+        }
+        assert_eq!(lengths, [1 << 20, 100, 1 << 20]);
     }
 
     #[test]

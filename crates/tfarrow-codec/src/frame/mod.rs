@@ -21,7 +21,6 @@ mod records;
 mod resync;
 mod shared_features;
 
-pub(crate) use self::collector::FrameCollector;
 use self::crc::masked;
 pub use self::{
     buffer::{FrameBuffer, Lost, Segment},
@@ -30,6 +29,7 @@ pub use self::{
     resync::{RecordSearch, Searched},
     shared_features::SharedFeatures,
 };
+pub(crate) use self::{collector::FrameCollector, records::SPARSE};
 use crate::{Limits, Result};
 
 /// Number of bytes of a frame's header: the length of the payload, and the CRC of the length.

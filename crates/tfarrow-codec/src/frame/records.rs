@@ -25,7 +25,7 @@ pub struct Records {
 }
 
 /// Records that fill less than this fraction of their chunk are copied, so that the chunk is released.
-pub(super) const SPARSE: usize = 4;
+pub(crate) const SPARSE: usize = 4;
 
 impl Records {
     /// Creates the records at `spans` of `chunk`, which lies at `offset` in its shard. `first` is the number of the
@@ -233,6 +233,15 @@ impl Records {
     pub fn frames(&self) -> &[u8] {
         let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else { return &[] };
         self.slice(first.frame().start, last.frame().end)
+    }
+
+    /// Returns the [`frames`](Self::frames) in the memory of the records, without a copy unless they are a small part of it.
+    #[doc(hidden)]
+    pub fn into_frames(self) -> Buffer {
+        let records = self.detached();
+        let (Some(first), Some(last)) = (records.spans.first(), records.spans.last()) else { return Buffer::default() };
+        let start = first.frame().start;
+        records.chunk.slice_with_length(start, last.frame().end - start)
     }
 
     /// Payload of each record.

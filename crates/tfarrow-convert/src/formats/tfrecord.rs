@@ -8,6 +8,7 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Encoder, EncoderBuilder};
 use tfarrow_dataset::{Compression, ShardWriter};
@@ -27,14 +28,14 @@ pub(crate) struct TfRecordFileFormat {
 }
 
 impl FileFormat for TfRecordFileFormat {
-    type Piece = Vec<u8>;
+    type Piece = Buffer;
     type Writer = TfRecordFileWriter;
 
     fn create(&self, path: &Path, output: Output) -> Result<TfRecordFileWriter> {
         Ok(TfRecordFileWriter { path: path.to_owned(), writer: self.writer(output) })
     }
 
-    fn held_bytes(frames: &Vec<u8>) -> usize {
+    fn held_bytes(frames: &Buffer) -> usize {
         frames.len()
     }
 }
@@ -57,14 +58,14 @@ pub(crate) struct TfRecordRowFormat {
 }
 
 impl FileFormat for TfRecordRowFormat {
-    type Piece = Vec<u8>;
+    type Piece = Buffer;
     type Writer = TfRecordFileWriter;
 
     fn create(&self, path: &Path, output: Output) -> Result<TfRecordFileWriter> {
         self.file.create(path, output)
     }
 
-    fn held_bytes(frames: &Vec<u8>) -> usize {
+    fn held_bytes(frames: &Buffer) -> usize {
         TfRecordFileFormat::held_bytes(frames)
     }
 }
@@ -86,20 +87,20 @@ pub(crate) struct FrameEncoder {
 }
 
 impl RowEncoder for FrameEncoder {
-    type Piece = Vec<u8>;
+    type Piece = Buffer;
 
     fn begin_file(&mut self, is_text: bool) {
         // The digits of a text are no choice of float64, and records have no other floats than float32.
         self.encoder.set_rounding(is_text);
     }
 
-    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Vec<u8>>) -> Result<()> {
+    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Buffer>) -> Result<()> {
         self.encoder.encode(&batch, &mut self.frames).map_err(|e| Error::codec(path, e))?;
-        if self.frames.len() < PIECE_BYTES { Ok(()) } else { write(mem::take(&mut self.frames)) }
+        if self.frames.len() < PIECE_BYTES { Ok(()) } else { write(mem::take(&mut self.frames).into()) }
     }
 
-    fn end_unit(&mut self, _path: &Path, write: &mut WritePiece<'_, Vec<u8>>) -> Result<()> {
-        write(mem::take(&mut self.frames))
+    fn end_unit(&mut self, _path: &Path, write: &mut WritePiece<'_, Buffer>) -> Result<()> {
+        write(mem::take(&mut self.frames).into())
     }
 
     fn lossy_changes(&self) -> LossyChanges {
@@ -115,9 +116,9 @@ pub(crate) struct TfRecordFileWriter {
 }
 
 impl PieceWriter for TfRecordFileWriter {
-    type Piece = Vec<u8>;
+    type Piece = Buffer;
 
-    fn write(&mut self, frames: Vec<u8>) -> Result<()> {
+    fn write(&mut self, frames: Buffer) -> Result<()> {
         self.writer.write_all(&frames).map_err(|e| Error::io(&self.path, e))
     }
 

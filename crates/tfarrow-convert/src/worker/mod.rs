@@ -9,6 +9,7 @@
 use std::{path::Path, sync::Arc};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_buffer::Buffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, SchemaRef};
 use tfarrow_codec::{
@@ -169,11 +170,12 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
         for UnitPart { shard, path, content, .. } in unit.parts {
-            for mut records in content.0 {
-                let mut rows = 0;
-                while !records.is_empty() {
+            for records in content.0 {
+                let (mut rows, mut left) = (0, Some(records));
+                while let Some(records) = left.take() {
                     let (batch, rest) = self.decode_batch(shard, &path, records)?;
-                    records = rest;
+                    // A rest without records would keep their memory.
+                    left = (!rest.is_empty()).then_some(rest);
                     rows += batch.num_rows() as u64;
                     self.encoder.encode(&path, batch, write)?;
                 }
@@ -283,32 +285,32 @@ impl<'j> CopyWorker<'j> {
         path: &Path,
         records: Records,
         progress: &mut UnitProgress<'_>,
-        write: &mut WritePiece<'_, Vec<u8>>,
+        write: &mut WritePiece<'_, Buffer>,
     ) -> Result<()> {
         progress.add(records.len() as u64);
         if records.is_empty() {
             return Ok(());
         }
         if records.shared_features().is_empty() {
-            return write(records.frames().to_vec());
+            return write(records.into_frames());
         }
         summary.observe(&records, VerifyCrc::Never).map_err(|e| Error::codec(path, e))?;
         if !matches!(summary.record_type(), RecordType::Example | RecordType::SequenceExample) {
             return Err(Error::lost_folders(path, Error::NO_FEATURES));
         }
-        write(records.with_own_features().map_err(|e| Error::codec(path, e))?.frames().to_vec())
+        write(records.with_own_features().map_err(|e| Error::codec(path, e))?.into_frames())
     }
 }
 
 impl UnitWorker for CopyWorker<'_> {
     type Content = RecordBlocks;
-    type Piece = Vec<u8>;
+    type Piece = Buffer;
 
     fn convert(
         &mut self,
         unit: Unit<RecordBlocks>,
         progress: &mut UnitProgress<'_>,
-        write: &mut WritePiece<'_, Vec<u8>>,
+        write: &mut WritePiece<'_, Buffer>,
     ) -> Result<()> {
         let Self { verify_crc, on_error, context, summary } = self;
         for UnitPart { shard, path, content, .. } in unit.parts {

@@ -196,3 +196,30 @@ fn one_file_is_not_cut_into_new_shards() {
         "{error}"
     );
 }
+
+/// A value that fills a row group has one of its own, in one page, and without statistics, for which the value would be copied.
+#[test]
+fn a_long_value_has_a_row_group_of_its_own() {
+    let folder = Folder::new();
+    let values = [10, 20, 65 << 20, 30].map(|length| vec![b'x'; length]);
+    let texts = StringArray::from_iter_values(values.iter().map(|value| str::from_utf8(value).unwrap()));
+    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>((0..4).map(|i| Some([Some(i), Some(7)])));
+    let source = folder.write("a.tfrecord", &encoded(&[("list", Arc::new(lists)), ("text", Arc::new(texts))]));
+    folder.convert(&source, "a.parquet", &options(Target::Parquet, 2)).unwrap();
+    let path = folder.path("a.parquet");
+    assert_eq!(row_groups(&path), [2, 1, 1]);
+    let reader = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
+    for (group, is_long) in [(0, false), (1, true), (2, false)] {
+        let columns = reader.metadata().row_group(group).columns();
+        assert!(columns[0].statistics().is_some());
+        assert_eq!(columns[1].statistics().is_none(), is_long);
+        assert_eq!(columns[1].dictionary_page_offset().is_none(), is_long);
+    }
+    folder.convert(&path, "b.parquet", &options(Target::Parquet, 2)).unwrap();
+    assert_eq!(row_groups(&folder.path("b.parquet")), [2, 1, 1]);
+    for name in ["a.parquet", "b.parquet"] {
+        let back = format!("{name}.tfrecord");
+        folder.convert(&folder.path(name), &back, &options(Target::TfRecord, 1)).unwrap();
+        assert!(records(&folder.path(&back)) == records(&source), "{name}");
+    }
+}

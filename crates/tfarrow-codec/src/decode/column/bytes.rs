@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A `BytesList` (`repeated bytes value = 1` in `feature.proto`) has a tag and a length before each value, so that
-//! values are copied one by one. Where that costs too much, a schema with view types avoids it, see `views.rs`.
+//! values are copied one by one. Where that costs too much, a schema with view types avoids it, see `views.rs`. A
+//! single long value is not copied either.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -18,9 +19,46 @@ use arrow_schema::ArrowError;
 
 use super::{Size, ValueDecoder};
 use crate::{
-    example::{walk, wire},
+    example::{
+        tape::{Places, Slot, State, offset_in},
+        walk, wire,
+    },
+    frame::SPARSE,
     schema::Kind,
 };
+
+/// Smallest length of a value that stays in the chunk, see [`only_value`].
+const LONG: usize = 1 << 20;
+
+/// Returns the array of a column that has one row with one value, if [it stays in the chunk](value_of_chunk). `None` for
+/// all other columns, and for a value that is corrupt.
+pub(super) fn only_value<T: ByteArrayType<Offset = i32>>(slots: &[Slot], places: Places<'_>) -> Option<ArrayRef> {
+    let [slot] = slots else { return None };
+    if slot.state != State::List(Kind::Bytes) || slot.len() < LONG {
+        return None;
+    }
+    let mut values = Vec::new();
+    let walked = walk::bytes_values(places.body(slot), places.nesting, |value| {
+        values.push(value);
+        Ok(())
+    });
+    match (values.as_slice(), walked) {
+        ([value], Ok(())) => value_of_chunk::<T>(places.chunk, value),
+        _ => None,
+    }
+}
+
+/// Makes the array of one long value that its chunk consists of for the most part. The value stays in the chunk, so that it
+/// is not in memory twice. `None` for any other value, and for one that is not of the type `T`.
+pub(super) fn value_of_chunk<T: ByteArrayType<Offset = i32>>(chunk: &Buffer, value: &[u8]) -> Option<ArrayRef> {
+    if value.len() < LONG.max(chunk.capacity() / SPARSE) {
+        return None;
+    }
+    let values = chunk.slice_with_length(offset_in(chunk, value)?, value.len());
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![0, i32::try_from(value.len()).ok()?]));
+    let array = GenericByteArray::<T>::try_new(offsets, values, None).ok()?;
+    Some(Arc::new(array))
+}
 
 /// Decodes `bytes_list` to `Binary` or `Utf8`.
 ///

@@ -18,7 +18,8 @@
 //!
 //! ```text
 //! Values              implementation      Shape     function
-//! Binary, Utf8        BytesDecoder        Scalar    scalars: one pass
+//! Binary, Utf8        BytesDecoder; only_value for a row with one long value
+//!                                         Scalar    scalars: one pass
 //! BinaryView,         ViewDecoder         List      lists: count, allocate, fill
 //!   Utf8View                              Steps     steps: the steps of all rows as lists, then the outer lists
 //! Float32             FloatDecoder
@@ -33,7 +34,10 @@ pub(super) mod virtual_columns;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, ListArray};
+use arrow_array::{
+    ArrayRef, ListArray,
+    types::{BinaryType, Utf8Type},
+};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, Field};
 
@@ -147,8 +151,14 @@ pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places
         return steps(values, slots, places, build);
     }
     match values {
-        Values::Binary => shaped(shape, slots, places, BytesDecoder::binary(places.nesting)),
-        Values::Utf8 => shaped(shape, slots, places, BytesDecoder::utf8(places.nesting)),
+        Values::Binary => match bytes::only_value::<BinaryType>(slots, places) {
+            Some(value) => shaped_value(shape, value),
+            None => shaped(shape, slots, places, BytesDecoder::binary(places.nesting)),
+        },
+        Values::Utf8 => match bytes::only_value::<Utf8Type>(slots, places) {
+            Some(value) => shaped_value(shape, value),
+            None => shaped(shape, slots, places, BytesDecoder::utf8(places.nesting)),
+        },
         Values::BinaryView => shaped(shape, slots, places, ViewDecoder::binary(places)),
         Values::Utf8View => shaped(shape, slots, places, ViewDecoder::utf8(places)),
         Values::Float32 => shaped(shape, slots, places, FloatDecoder::new(places.nesting)),
@@ -188,6 +198,11 @@ pub(crate) fn build_split(
 /// Builds an array of scalars or of lists.
 fn shaped<'t, D: ValueDecoder<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, decoder: D) -> Result<ArrayRef> {
     if shape == Shape::Scalar { scalars(slots, places, decoder) } else { lists(slots, places, decoder) }
+}
+
+/// Builds the array of one row from its only value.
+fn shaped_value(shape: Shape, value: ArrayRef) -> Result<ArrayRef> {
+    if shape == Shape::Scalar { Ok(value) } else { list_array(vec![1], value, None) }
 }
 
 /// Builds the array of a list column with at most the first `most` values of each list. The values after them are

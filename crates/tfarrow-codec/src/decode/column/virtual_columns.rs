@@ -14,12 +14,14 @@ use std::sync::Arc;
 use arrow_array::{
     ArrayRef, BinaryArray, Int64Array,
     builder::{BinaryViewBuilder, ListBuilder, StringBuilder},
+    types::BinaryType,
 };
 
-use super::{ColumnError, Result, within_offsets};
+use super::{ColumnError, Result, bytes::value_of_chunk, within_offsets};
 use crate::{Records, example::tape::Unset, schema::Values};
 
-/// Builds the column `record`: the payload of each record. A view array refers to the chunk; others copy the payloads.
+/// Builds the column `record`: the payload of each record. A view array refers to the chunk; others copy the payloads, but for
+/// that of a single long record.
 ///
 /// # Errors
 /// [`ColumnError`] for records of more than 2^31 - 1 bytes together, unless they are views.
@@ -29,7 +31,9 @@ pub(crate) fn record(values: Values, records: &Records) -> Result<ArrayRef> {
         Values::Binary | Values::Utf8 | Values::Utf8View | Values::Float32 | Values::Int64 => {
             let bytes = records.iter().map(<[u8]>::len).sum();
             within_offsets("bytes of one column of a batch", bytes)?;
-            Ok(Arc::new(BinaryArray::from_iter_values(records.iter())))
+            let only = records.data(0).filter(|_| records.len() == 1);
+            let in_chunk = only.and_then(|data| value_of_chunk::<BinaryType>(records.chunk(), data));
+            Ok(in_chunk.unwrap_or_else(|| Arc::new(BinaryArray::from_iter_values(records.iter()))))
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | dictionary | all types, if the dictionary is likely to be at most 1 MiB | those of an index |
 //! | delta | integers | those of the range of the differences, in blocks of 64 values |
 //! | plain | all types | those of the type |
+//! | long | one value of 64 MiB or more, in a row group of its own | those of the type |
 //!
 //! Parquet's writer begins every column with a dictionary, and abandons it when it is full. Until then it hashes each value.
 //! A small row group, which does not fill the dictionary, keeps it even if no value repeats, and stores an index per value
@@ -16,7 +17,7 @@
 use std::{collections::HashSet, hash::Hash};
 
 use arrow_array::{
-    Array, ArrayRef,
+    Array, ArrayRef, RecordBatch,
     cast::AsArray,
     types::{Float32Type, Int64Type},
 };
@@ -57,6 +58,37 @@ pub(crate) enum ColumnEncoding {
     Delta,
     /// The values.
     Plain,
+    /// One [long value](LONG_VALUE), in one page and without statistics.
+    Long,
+}
+
+/// Bytes of a value that is written as a row group of its own: those at which a row group ends by default.
+///
+/// Parquet's writer copies a value for its page, for the compressed page, and twice for the statistics, and it ends a page
+/// while it still has the array. Without statistics, and with a page that ends with its row group, the array and the copies
+/// for the statistics are not in memory at the same time as the page.
+const LONG_VALUE: usize = 64 << 20;
+
+/// Returns whether a batch is one row that has a long value.
+pub(crate) fn has_long_value(batch: &RecordBatch) -> bool {
+    batch.num_rows() == 1 && batch.columns().iter().any(|array| is_long_value(&leaf(array)))
+}
+
+/// Returns whether an array of values is one long value. Rows of Parquet files may have views.
+fn is_long_value(leaf: &ArrayRef) -> bool {
+    if leaf.len() != 1 || leaf.is_null(0) {
+        return false;
+    }
+    let bytes = match leaf.data_type() {
+        DataType::Binary => leaf.as_binary::<i32>().value(0).len(),
+        DataType::Utf8 => leaf.as_string::<i32>().value(0).len(),
+        DataType::LargeBinary => leaf.as_binary::<i64>().value(0).len(),
+        DataType::LargeUtf8 => leaf.as_string::<i64>().value(0).len(),
+        DataType::BinaryView => leaf.as_binary_view().value(0).len(),
+        DataType::Utf8View => leaf.as_string_view().value(0).len(),
+        _ => 0,
+    };
+    bytes >= LONG_VALUE
 }
 
 /// Chooses the encoding of a column from its first values. A column with fewer than `min_values` of them has no dictionary.
@@ -68,6 +100,11 @@ pub(crate) fn choose<'a>(
     has_deltas: bool,
 ) -> ColumnEncoding {
     let leaves: Vec<_> = first.map(leaf).collect();
+    if let [only] = leaves.as_slice()
+        && is_long_value(only)
+    {
+        return ColumnEncoding::Long;
+    }
     let fits = match leaves.first().map(|leaf| leaf.data_type()) {
         Some(DataType::Int64) => {
             let values = leaves.iter().flat_map(|leaf| leaf.as_primitive::<Int64Type>()).flatten();

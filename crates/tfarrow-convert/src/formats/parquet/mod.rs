@@ -187,6 +187,11 @@ impl ParquetFileFormat {
                 properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
             }
             let encoding = path.parts().first().and_then(|field| encodings.get(field.as_str()));
+            if encoding == Some(&ColumnEncoding::Long) {
+                properties = properties
+                    .set_column_statistics_enabled(path.clone(), EnabledStatistics::None)
+                    .set_column_data_page_size_limit(path.clone(), usize::MAX);
+            }
             let plain = |builder: WriterPropertiesBuilder| builder.set_column_dictionary_enabled(path.clone(), false);
             properties = match encoding {
                 None | Some(ColumnEncoding::Dictionary) => properties,
@@ -194,7 +199,7 @@ impl ParquetFileFormat {
                 Some(ColumnEncoding::Delta) if column.physical_type() == PhysicalType::INT64 => {
                     plain(properties).set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
                 }
-                Some(ColumnEncoding::Delta | ColumnEncoding::Plain) => plain(properties),
+                Some(ColumnEncoding::Delta | ColumnEncoding::Plain | ColumnEncoding::Long) => plain(properties),
             };
         }
         let exact = arrow.fields().iter().filter(|field| role_of(field) == Some(Role::Exact));
@@ -247,6 +252,11 @@ impl RowEncoder for RowGroupEncoder<'_> {
 
     fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Self::Piece>) -> Result<()> {
         let batch = self.format.columns.cast(path, batch)?;
+        if encoding::has_long_value(&batch) {
+            self.end_unit(path, write)?;
+            self.group.write(path, batch)?;
+            return self.end_unit(path, write);
+        }
         for part in parts(batch.num_rows(), self.format.group_rows, self.group.rows) {
             self.group.write(path, batch.slice(part.start, part.len()))?;
             if self.group.rows >= self.format.group_rows || self.group.bytes() >= self.format.group_bytes {

@@ -3,12 +3,12 @@
 use std::{borrow::Cow, sync::Arc};
 
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, DurationNanosecondArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    ListArray, MapArray, StringArray, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array,
+    ArrayRef, BooleanArray, DurationNanosecondArray, Float32Array, Float64Array, GenericByteArray, Int32Array,
+    Int64Array, ListArray, MapArray, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array,
     UInt32Array as Indices, UInt64Array,
     builder::{BinaryBuilder, StringBuilder, StringViewBuilder},
     cast::AsArray,
-    types::{Int32Type, Int64Type},
+    types::{BinaryType, ByteArrayType, Int32Type, Int64Type, Utf8Type},
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, TimeUnit};
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     ErrorKind,
-    decode::column::{ColumnError, views::ViewDecoder, within_offsets},
+    decode::column::{ColumnError, bytes::value_of_chunk, views::ViewDecoder, within_offsets},
     example::tape::Places,
     message::{Arity, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, NumberType, ValuePlan},
     schema::Values,
@@ -257,21 +257,31 @@ fn of_bytes(
         return Err(ColumnError::Row { row, kind: ErrorKind::FieldNotUtf8 { field: field.path.clone() } });
     }
     let places = Places { chunk: context.chunk, joined: &[], nesting: 0 };
-    let slices = slices.iter().map(|slice| slice.as_deref().unwrap_or_default());
+    let of_slices = slices.iter().map(|slice| slice.as_deref().unwrap_or_default());
     match values {
-        Values::BinaryView => ViewDecoder::binary(places).of_values(slices, nulls).map_err(ColumnError::Arrow),
-        Values::Utf8View => ViewDecoder::utf8(places).of_values(slices, nulls).map_err(ColumnError::Arrow),
-        Values::Binary | Values::Utf8 | Values::Float32 | Values::Int64 => {
-            let mut builder = BinaryBuilder::with_capacity(slices.len(), bytes);
-            slices.for_each(|slice| builder.append_value(slice));
-            let (offsets, data, _) = builder.finish().into_parts();
-            if values == Values::Utf8 {
-                Ok(Arc::new(StringArray::try_new(offsets, data, nulls).map_err(ColumnError::Arrow)?))
-            } else {
-                Ok(Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(ColumnError::Arrow)?))
-            }
-        }
+        Values::BinaryView => ViewDecoder::binary(places).of_values(of_slices, nulls).map_err(ColumnError::Arrow),
+        Values::Utf8View => ViewDecoder::utf8(places).of_values(of_slices, nulls).map_err(ColumnError::Arrow),
+        Values::Binary | Values::Float32 | Values::Int64 => of_copies::<BinaryType>(slices, bytes, nulls, context),
+        Values::Utf8 => of_copies::<Utf8Type>(slices, bytes, nulls, context),
     }
+}
+
+/// Makes the array of bytes or text, of `bytes` bytes together, that are copied out of the chunk, but for a long one.
+fn of_copies<T: ByteArrayType<Offset = i32>>(
+    slices: &[Body<'_>],
+    bytes: usize,
+    nulls: Option<NullBuffer>,
+    context: &Context<'_>,
+) -> Result<ArrayRef> {
+    if let [Some(value)] = slices
+        && let Some(array) = value_of_chunk::<T>(context.chunk, value)
+    {
+        return Ok(array);
+    }
+    let mut builder = BinaryBuilder::with_capacity(slices.len(), bytes);
+    slices.iter().for_each(|slice| builder.append_value(slice.as_deref().unwrap_or_default()));
+    let (offsets, data, _) = builder.finish().into_parts();
+    Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, data, nulls).map_err(ColumnError::Arrow)?))
 }
 
 fn is_no_text(bytes: &[u8]) -> bool {
