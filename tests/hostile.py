@@ -364,6 +364,25 @@ def png(width, height, depth, color, interlace, pixels, *others):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", ihdr) + b"".join(chunk(*other) for other in others) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
+def definitions():
+    """Types of messages. A definition takes few bytes of a file and much memory."""
+    write("messages.tfrecord", frame(b""))
+    number = lambda field, value: bytes([field << 3]) + varint(value)
+    message = field(4, field(1, b"M") + field(2, field(1, b"x") + number(3, 1) + number(4, 1) + number(5, 5)))
+    values = lambda count: field(5, field(1, b"E") + b"".join(field(2, field(1, b"a%x" % i) + number(2, i)) for i in range(count)))
+    comments = field(9, field(1, b"") * 10_000_000)
+    files = {
+        "an enum of two million values": (field(1, field(1, b"f") + message + values(2_000_000)), (1,)),
+        "30 million files": (field(1, b"") * 30_000_000, (1,)),
+        "an enum of 45,000 values": (field(1, field(1, b"f") + message + values(45_000)), (0,)),
+        "a package of a megabyte": (field(1, field(2, b"a." * (MB // 2)) + message), (1,)),
+        "10 million comments": (field(1, field(1, b"f") + message + comments), (0,)),
+    }
+    for case, (data, expect) in files.items():
+        arguments = ["schema", at("messages.tfrecord"), "--proto", write("types.desc", data), "--message", "M"]
+        attack(f"schema: types with {case}", arguments, expect, limit=len(data))
+
+
 def pictures():
     """Small pictures of each format whose decoded size is large."""
     riff = lambda name, body: name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
@@ -480,7 +499,7 @@ def disks():
 
 
 try:
-    parts = (bombs, lengths, damaged, records, long, names, pictures, texts, columnar, disks)
+    parts = (bombs, lengths, damaged, records, long, names, definitions, pictures, texts, columnar, disks)
     # Arguments after the program name the parts to run.
     for part in [part for part in parts if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
         print(f"-- {part.__name__}", flush=True)

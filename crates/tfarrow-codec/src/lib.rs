@@ -96,7 +96,7 @@ pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary, Summary
 #[doc(hidden)]
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
-pub use message::{MessageType, descriptor_pool};
+pub use message::{DefinitionCount, MessageType, descriptor_pool};
 pub use named_value::{NamedValue, UnknownName, parse_name};
 pub use record_type::RecordType;
 pub use remedy::{Remedy, Rewrite};

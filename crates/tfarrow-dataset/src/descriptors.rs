@@ -6,12 +6,10 @@ use std::{fs, path::Path};
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use tfarrow_codec::{MessageType, descriptor_pool};
 
-use crate::{
-    Error, ErrorKind, Result,
-    guard::guard,
-    no_such_name::no_such_name,
-    proto_sources::{MAX_BYTES, ProtoSources},
-};
+use crate::{Error, ErrorKind, Result, guard::guard, no_such_name::no_such_name, proto_sources::ProtoSources};
+
+/// Maximum size in bytes of a file that defines messages. The descriptors of TensorFlow have 1 MB.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Maximum number of folders above a `.proto` source in which its imports are searched.
 const MAX_ROOTS: usize = 16;
@@ -231,6 +229,31 @@ mod tests {
         write("chain1005.proto", "syntax = \"proto3\"; message M { int32 x = 1; }");
         assert!(error(&folder.path().join("chain0.proto")).ends_with("a source imports at most 1000 files"));
         assert_eq!(load_message(Some(&folder.path().join("chain5.proto")), "M").unwrap().name(), "M");
+    }
+
+    /// The parser takes much more memory than the source has bytes.
+    #[test]
+    fn sources_that_are_too_large_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.proto");
+        let error = |source: String| {
+            fs::write(&file, source).unwrap();
+            load_message(Some(&file), "M").unwrap_err().to_string()
+        };
+        let message = "syntax = \"proto3\"; message M { int32 x = 1; }";
+        let values: String = (0..30_000).map(|value| format!("A{value} = {value};\n")).collect();
+        let found = error(format!("{message} enum E {{ {values} }}"));
+        assert!(found.contains("at most 262144 bytes without comments and white space, found at least 3"), "{found}");
+        assert!(found.ends_with("use a descriptor set with all imports, which protoc writes"), "{found}");
+        let found = error(format!("{message} // {}", "a".repeat(8 << 20)));
+        assert!(found.contains("a source has at most 8388608 bytes"), "{found}");
+        // The names of messages are in those of their fields.
+        let fields: String = (1..1_000).map(|field| format!("M a{field} = {field};")).collect();
+        let found = error(format!("{message} message {} {{ {fields} }}", "F".repeat(9_000)));
+        assert!(found.contains("the full names of messages, fields and other definitions have 9"), "{found}");
+        let comments = format!("{message} // {}", "a".repeat(1 << 20));
+        fs::write(&file, comments).unwrap();
+        assert_eq!(load_message(Some(&file), "M").unwrap().name(), "M");
     }
 
     #[test]

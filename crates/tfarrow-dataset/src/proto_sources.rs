@@ -4,19 +4,28 @@
 //! imports. Both are measured before, because the stack is limited.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     fmt, fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
+use prost_reflect::prost::Message;
 use protox::{
     Error,
     file::{File, FileResolver, GoogleFileResolver, IncludeFileResolver},
 };
+use tfarrow_codec::DefinitionCount;
 
-/// Maximum size in bytes of a file that defines messages. The descriptors of TensorFlow have 1 MB.
-pub(crate) const MAX_BYTES: u64 = 64 << 20;
+/// Maximum size in bytes of a source and its imports. The sources of TensorFlow have 1 MB.
+const MAX_BYTES: usize = 8 << 20;
+
+/// Maximum size in bytes of a source and its imports without their comments and white space. The parser takes up to 600 bytes of
+/// memory for each.
+const MAX_CODE: usize = 256 << 10;
+
+/// What to do with a source that is too large.
+const USE_SET: &str = "use a descriptor set with all imports, which protoc writes";
 
 /// Maximum depth of brackets in a source. Descriptors are nested at most 100 messages deep, by the limit of protobuf.
 const MAX_DEPTH: usize = 100;
@@ -52,13 +61,24 @@ pub(crate) struct ProtoSources {
     google: GoogleFileResolver,
     /// Number of files that were opened.
     opened: Cell<usize>,
+    /// Number of bytes in these files, and of those that are neither comments nor white space.
+    bytes: Cell<(usize, usize)>,
+    /// The definitions in these files.
+    definitions: RefCell<DefinitionCount>,
 }
 
 impl ProtoSources {
     pub(crate) fn new(folder: &Path) -> Self {
         let folder = folder.to_owned();
         let names = IncludeFileResolver::new(folder.clone());
-        Self { folder, names, google: GoogleFileResolver::new(), opened: Cell::new(0) }
+        Self {
+            folder,
+            names,
+            google: GoogleFileResolver::new(),
+            opened: Cell::default(),
+            bytes: Cell::default(),
+            definitions: RefCell::default(),
+        }
     }
 
     fn parse(&self, name: &str, source: &str) -> Result<File, Error> {
@@ -66,8 +86,31 @@ impl ProtoSources {
         if self.opened.get() > MAX_IMPORTS + 1 {
             return Err(source_error(format!("{name}: a source imports at most {MAX_IMPORTS} files")));
         }
-        check_depth(source).map_err(|(line, reason)| source_error(format!("{name}:{line}: {reason}")))?;
-        File::from_source(name, source)
+        let code = check_depth(source).map_err(|(line, reason)| source_error(format!("{name}:{line}: {reason}")))?;
+        self.check_size(source.len(), code).map_err(|reason| source_error(format!("{name}: {reason}")))?;
+        let file = File::from_source(name, source)?;
+        let mut definitions = self.definitions.borrow_mut();
+        let added = definitions.add_file(&file.file_descriptor_proto().encode_to_vec());
+        added.and_then(|()| definitions.check()).map_err(|reason| source_error(format!("{name}: {reason}")))?;
+        Ok(file)
+    }
+
+    /// Adds the sizes of a file, and checks those of all files.
+    fn check_size(&self, bytes: usize, code: usize) -> Result<(), String> {
+        let (all_bytes, all_code) = self.bytes.get();
+        let (all_bytes, all_code) = (all_bytes + bytes, all_code + code);
+        self.bytes.set((all_bytes, all_code));
+        if all_bytes > MAX_BYTES {
+            return Err(format!(
+                "a source and its imports have at most {MAX_BYTES} bytes, found at least {all_bytes}; {USE_SET}"
+            ));
+        }
+        if all_code > MAX_CODE {
+            return Err(format!(
+                "a source and its imports have at most {MAX_CODE} bytes without comments and white space, found at least {all_code}; {USE_SET}"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -88,26 +131,24 @@ impl FileResolver for ProtoSources {
 
 /// Reads a source, up to the maximum size.
 fn read(file: &Path) -> io::Result<String> {
-    let mut source = String::new();
-    fs::File::open(file)?.take(MAX_BYTES + 1).read_to_string(&mut source)?;
-    if source.len() as u64 <= MAX_BYTES {
-        return Ok(source);
+    let mut source = Vec::new();
+    fs::File::open(file)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut source)?;
+    if source.len() > MAX_BYTES {
+        let reason = format!("a source has at most {MAX_BYTES} bytes; {USE_SET}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
     }
-    Err(io::Error::new(
-        io::ErrorKind::FileTooLarge,
-        format!("a file of message definitions has at most {MAX_BYTES} bytes"),
-    ))
+    String::from_utf8(source).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Checks the depth of brackets in a source.
+/// Checks the depth of brackets in a source. Returns its size without comments and white space.
 ///
 /// Brackets in comments and strings do not count. The parser continues after an error, so that this reads the same tokens as
 /// the parser or fails.
 ///
 /// # Errors
 /// The line, and the reason.
-fn check_depth(source: &str) -> Result<(), (usize, String)> {
-    let (mut open, mut rest) = (Vec::new(), source.as_bytes());
+fn check_depth(source: &str) -> Result<usize, (usize, String)> {
+    let (mut open, mut rest, mut code) = (Vec::new(), source.as_bytes(), 0);
     let at = |rest: &[u8]| source.len() - rest.len();
     let error = |place: usize, reason: &str| {
         let before = source.as_bytes().get(..place).unwrap_or_default();
@@ -116,6 +157,7 @@ fn check_depth(source: &str) -> Result<(), (usize, String)> {
     while let Some((byte, after)) = rest.split_first() {
         let place = at(rest);
         rest = after;
+        code += usize::from(!byte.is_ascii_whitespace());
         match (byte, after.first()) {
             (b'/', Some(b'/')) | (b'#', _) => rest = after_line(rest),
             (b'/', Some(b'*')) => {
@@ -125,6 +167,7 @@ fn check_depth(source: &str) -> Result<(), (usize, String)> {
             (b'"' | b'\'', _) => {
                 rest = after_string(rest, *byte)
                     .ok_or_else(|| error(place, "a string has no end, or an escape that is not valid"))?;
+                code += after.len() - rest.len();
             }
             (b'{' | b'[' | b'(' | b'<', _) => {
                 open.push(closing(*byte));
@@ -139,7 +182,7 @@ fn check_depth(source: &str) -> Result<(), (usize, String)> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(code)
 }
 
 fn closing(bracket: u8) -> u8 {
@@ -192,14 +235,11 @@ mod tests {
     #[test]
     fn the_depth_of_brackets_has_a_limit() {
         let nested = |levels: usize| "message M {".repeat(levels) + &"}".repeat(levels);
-        assert_eq!(check_depth(&nested(MAX_DEPTH)), Ok(()));
+        assert!(check_depth(&nested(MAX_DEPTH)).is_ok());
         let reason = "messages and options are nested deeper than 100 levels".to_owned();
         assert_eq!(check_depth(&format!("// one\n\n{}", nested(MAX_DEPTH + 1))), Err((3, reason.clone())));
         // Brackets side by side.
-        assert_eq!(
-            check_depth(&"message M { map<int32, string> x = 1 [(a) = { b < c: [1] > }]; }".repeat(1_000)),
-            Ok(())
-        );
+        assert!(check_depth(&"message M { map<int32, string> x = 1 [(a) = { b < c: [1] > }]; }".repeat(1_000)).is_ok());
         // Only the bracket of the same kind closes one.
         assert_eq!(check_depth(&"{>".repeat(101)), Err((1, reason.clone())));
         // Closing brackets in comments and strings close nothing, and opening ones open nothing.
@@ -214,10 +254,10 @@ mod tests {
             "{ '\\'}'",
             "{ \"\\\\\\x41}\"",
         ] {
-            assert_eq!(check_depth(&hidden.repeat(100)), Ok(()), "{hidden}");
+            assert!(check_depth(&hidden.repeat(100)).is_ok(), "{hidden}");
             assert!(matches!(check_depth(&hidden.repeat(101)), Err((_, found)) if found == reason), "{hidden}");
         }
-        assert_eq!(check_depth(&"// {\n/* { */ '{' \"{\"\n".repeat(101)), Ok(()));
+        assert!(check_depth(&"// {\n/* { */ '{' \"{\"\n".repeat(101)).is_ok());
     }
 
     #[test]
@@ -238,7 +278,7 @@ mod tests {
             [r#""'""#, r"'\''", r#""\"\\""#, r"'\x4'", r"'\x41a'", r"'\1017'", r"'\u0041'", r"'\U00000041'", r"'/*//'"]
         {
             let source = format!("syntax = \"proto3\"; option java_package = {text}; message A {{}}");
-            assert_eq!(check_depth(&source), Ok(()));
+            assert!(check_depth(&source).is_ok());
             let file = File::from_source("a.proto", &source).unwrap();
             assert_eq!(file.file_descriptor_proto().message_type.len(), 1, "{text}");
         }

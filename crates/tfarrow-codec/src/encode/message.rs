@@ -50,14 +50,15 @@ impl MessageEncoder {
     /// [`ErrorKind::Descriptors`] if no type is given, and [`ErrorKind::Unsupported`] for a column that the message
     /// does not have, or whose type does not fit.
     pub(super) fn new(schema: &Schema, message: Option<&MessageType>, nesting: usize) -> Result<Self> {
-        let of_schema = || {
-            MessageType::of_schema(schema)?.ok_or_else(|| {
-                let reason = "the type of the messages is not given, and the columns do not have it".to_owned();
-                Error::usage(ErrorKind::Descriptors(reason))
-            })
+        let plan = match message {
+            Some(message) => Some(MessagePlan::new(message.descriptor(), schema.fields())?),
+            None => MessageType::plan_of_schema(schema, schema.fields())?,
         };
-        let message = message.cloned().map_or_else(of_schema, Ok)?;
-        Ok(Self { plan: MessagePlan::new(message.descriptor(), schema.fields())?, nesting })
+        let plan = plan.ok_or_else(|| {
+            let reason = "the type of the messages is not given, and the columns do not have it".to_owned();
+            Error::usage(ErrorKind::Descriptors(reason))
+        })?;
+        Ok(Self { plan, nesting })
     }
 
     /// Calls `record` with the bytes of the message of each row.

@@ -9,13 +9,18 @@ use prost_reflect::{
     DescriptorPool,
     prost::Message,
     prost_types::{
-        DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
-        field_descriptor_proto::Label,
+        DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet, field_descriptor_proto::Label,
     },
 };
 
-use super::similar_names::mark_similar_names;
+use super::{
+    definition_count::{DefinitionCount, name_of_file, next_value, without_source_info},
+    similar_names::mark_similar_names,
+};
 use crate::{Error, ErrorKind, Result};
+
+/// The number of the files of a set.
+const FILE: u32 = 1;
 
 /// Maximum length of a chain of public imports.
 const MAX_IMPORT_DEPTH: u32 = 100;
@@ -23,37 +28,63 @@ const MAX_IMPORT_DEPTH: u32 = 100;
 /// Maximum number of chains of public imports, from each import of each file.
 const MAX_IMPORT_CHAINS: u64 = 1 << 20;
 
-/// Reads a `google.protobuf.FileDescriptorSet`.
+/// Reads a `google.protobuf.FileDescriptorSet`. Comments, and options that only extensions define, are not kept.
 ///
 /// # Errors
-/// [`ErrorKind::Descriptors`] for bytes that are no valid set, for files that import each other, and for options that are text,
-/// which compilers do not write.
+/// [`ErrorKind::Descriptors`] for bytes that are no valid set, for too many definitions and too long names, for files that import
+/// each other, and for options that are text, which compilers do not write.
 pub fn descriptor_pool(set: &[u8]) -> Result<DescriptorPool> {
-    let invalid = |reason: String| Error::usage(ErrorKind::Descriptors(reason));
-    let mut files = FileDescriptorSet::decode(set).map_err(|error| invalid(error.to_string()))?.file;
-    for file in &files {
-        check_syntax(file).map_err(invalid)?;
-        let mut messages = file.message_type.iter();
-        messages.try_for_each(check_map_entries).map_err(|reason| invalid(format!("{}: {reason}", file.name())))?;
-    }
-    check_imports(&files).map_err(invalid)?;
-    if let Some(file) = files.iter().find(|file| has_text_options(file)) {
-        return Err(invalid(format!("{}: an option is not compiled", file.name())));
-    }
-    let mut has_changed = false;
-    for file in &mut files {
-        has_changed |= mark_similar_names(file);
-        // protoc takes an empty syntax for proto2; the library knows it only where it is absent.
-        if file.syntax.take_if(|syntax| syntax.is_empty()).is_some() {
-            has_changed = true;
+    let pool = check_size(set).and_then(|()| read_files(set)).and_then(|files| {
+        let set = FileDescriptorSet { file: files };
+        DescriptorPool::from_file_descriptor_set(set).map_err(|error| error.to_string())
+    });
+    pool.map_err(|reason| Error::usage(ErrorKind::Descriptors(reason)))
+}
+
+/// Checks that the files of a set are not too large to be decoded.
+fn check_size(set: &[u8]) -> Result<(), String> {
+    let (mut count, mut rest, mut text_options) = (DefinitionCount::default(), set, None);
+    while let Some(file) = next_file(&mut rest)? {
+        count.add_file(file)?;
+        if count.has_text_options() {
+            text_options.get_or_insert(file);
         }
     }
-    let pool = match has_changed {
-        true => DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: files }),
-        // The bytes have options that the messages of the library do not.
-        false => DescriptorPool::decode(set),
-    };
-    pool.map_err(|error| invalid(error.to_string()))
+    count.check()?;
+    match text_options {
+        Some(file) => Err(format!("{}: an option is not compiled", String::from_utf8_lossy(name_of_file(file)?))),
+        None => Ok(()),
+    }
+}
+
+/// Reads the files of a set, and checks them.
+fn read_files(set: &[u8]) -> Result<Vec<FileDescriptorProto>, String> {
+    let (mut files, mut rest) = (Vec::new(), set);
+    while let Some(bytes) = next_file(&mut rest)? {
+        let bytes = without_source_info(bytes)?;
+        let file = FileDescriptorProto::decode(bytes.as_slice()).map_err(|error| error.to_string())?;
+        check_syntax(&file)?;
+        let mut messages = file.message_type.iter();
+        messages.try_for_each(check_map_entries).map_err(|reason| format!("{}: {reason}", file.name()))?;
+        files.push(file);
+    }
+    check_imports(&files)?;
+    for file in &mut files {
+        mark_similar_names(file);
+        // protoc takes an empty syntax for proto2; the library knows it only where it is absent.
+        file.syntax.take_if(|syntax| syntax.is_empty());
+    }
+    Ok(files)
+}
+
+/// Reads up to the next file of a set; `None` at its end.
+fn next_file<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, String> {
+    while let Some((number, value)) = next_value(rest)? {
+        if number == FILE {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
 }
 
 /// Checks that a file has a syntax that the library knows.
@@ -143,45 +174,11 @@ fn set(visits: &mut [Visit], index: usize, visit: Visit) {
     }
 }
 
-/// Returns whether a file has an option whose value is text, as parsers of sources make it for compilers.
-fn has_text_options(file: &FileDescriptorProto) -> bool {
-    let of_service = |service: &prost_reflect::prost_types::ServiceDescriptorProto| {
-        let mut methods = service.method.iter().filter_map(|method| method.options.as_ref());
-        service.options.as_ref().is_some_and(|options| !options.uninterpreted_option.is_empty())
-            || methods.any(|options| !options.uninterpreted_option.is_empty())
-    };
-    file.options.as_ref().is_some_and(|options| !options.uninterpreted_option.is_empty())
-        || file.message_type.iter().any(message_has_text_options)
-        || file.enum_type.iter().any(enum_has_text_options)
-        || file.extension.iter().any(field_has_text_options)
-        || file.service.iter().any(of_service)
-}
-
-fn message_has_text_options(message: &DescriptorProto) -> bool {
-    let mut oneofs = message.oneof_decl.iter().filter_map(|oneof| oneof.options.as_ref());
-    let mut ranges = message.extension_range.iter().filter_map(|range| range.options.as_ref());
-    message.options.as_ref().is_some_and(|options| !options.uninterpreted_option.is_empty())
-        || oneofs.any(|options| !options.uninterpreted_option.is_empty())
-        || ranges.any(|options| !options.uninterpreted_option.is_empty())
-        || message.field.iter().chain(&message.extension).any(field_has_text_options)
-        || message.enum_type.iter().any(enum_has_text_options)
-        || message.nested_type.iter().any(message_has_text_options)
-}
-
-fn enum_has_text_options(descriptor: &EnumDescriptorProto) -> bool {
-    let mut values = descriptor.value.iter().filter_map(|value| value.options.as_ref());
-    descriptor.options.as_ref().is_some_and(|options| !options.uninterpreted_option.is_empty())
-        || values.any(|options| !options.uninterpreted_option.is_empty())
-}
-
-fn field_has_text_options(field: &FieldDescriptorProto) -> bool {
-    field.options.as_ref().is_some_and(|options| !options.uninterpreted_option.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use prost_reflect::prost_types::{
-        FileOptions, MessageOptions, UninterpretedOption, field_descriptor_proto, uninterpreted_option::NamePart,
+        EnumDescriptorProto, FileOptions, MessageOptions, ServiceDescriptorProto, SourceCodeInfo, UninterpretedOption,
+        field_descriptor_proto, uninterpreted_option::NamePart,
     };
 
     use super::*;
@@ -228,6 +225,71 @@ mod tests {
         prost_reflect::prost::encode_length_delimiter(body.len(), &mut whole).unwrap();
         let found = descriptor_pool(&[whole, body].concat()).unwrap_err().to_string();
         assert!(found.contains("recursion limit"), "{found}");
+    }
+
+    /// A definition takes few bytes of a file and much memory.
+    #[test]
+    fn the_number_of_definitions_has_a_limit() {
+        const MANY: usize = 50_001;
+        let message = || DescriptorProto { name: Some("M".to_owned()), ..Default::default() };
+        let of_message = |message| FileDescriptorProto { message_type: vec![message], ..file(0, &[], &[]) };
+        let values = EnumDescriptorProto { value: vec![Default::default(); MANY], ..Default::default() };
+        let methods = ServiceDescriptorProto { method: vec![Default::default(); MANY], ..Default::default() };
+        let kinds = [
+            FileDescriptorProto { enum_type: vec![values], ..file(0, &[], &[]) },
+            FileDescriptorProto { service: vec![methods], ..file(0, &[], &[]) },
+            FileDescriptorProto { extension: vec![Default::default(); MANY], ..file(0, &[], &[]) },
+            FileDescriptorProto { dependency: vec![String::new(); MANY], ..file(0, &[], &[]) },
+            FileDescriptorProto { package: Some(".".repeat(MANY)), ..file(0, &[], &[]) },
+            of_message(DescriptorProto { field: vec![Default::default(); MANY], ..message() }),
+            of_message(DescriptorProto { nested_type: vec![Default::default(); MANY], ..message() }),
+            of_message(DescriptorProto { oneof_decl: vec![Default::default(); MANY], ..message() }),
+            of_message(DescriptorProto { extension_range: vec![Default::default(); MANY], ..message() }),
+            of_message(DescriptorProto { reserved_range: vec![Default::default(); MANY], ..message() }),
+            of_message(DescriptorProto { reserved_name: vec![String::new(); MANY], ..message() }),
+        ];
+        for file in kinds {
+            let found = error(vec![file]);
+            assert!(
+                found.starts_with("the number of messages, fields, values of enums and other definitions is 50"),
+                "{found}"
+            );
+            assert!(
+                found.ends_with("expected at most 50000: use a file that only has the message and what it refers to"),
+                "{found}"
+            );
+        }
+        let files = vec![FileDescriptorProto::default(); MANY];
+        assert!(error(files).contains("definitions is 100002; expected at most 50000"));
+    }
+
+    /// The name of a definition is held with those around it.
+    #[test]
+    fn the_full_names_of_definitions_have_a_limit() {
+        let fields = |name: &str| {
+            let field = vec![FieldDescriptorProto::default(); 9_000];
+            let message = DescriptorProto { name: Some(name.to_owned()), field, ..Default::default() };
+            FileDescriptorProto { message_type: vec![message], ..file(0, &[], &[]) }
+        };
+        let long = "a".repeat(1_000);
+        let named = FileDescriptorProto { name: Some(long.clone()), ..fields("M") };
+        let packaged = FileDescriptorProto { package: Some(long.clone()), ..fields("M") };
+        for file in [fields(&long), named, packaged] {
+            let found = error(vec![file]);
+            assert!(found.starts_with("the full names of messages, fields and other definitions have 9"), "{found}");
+            assert!(found.contains("bytes; expected at most 8388608"), "{found}");
+        }
+        let found = error(vec![fields("a.b")]);
+        assert_eq!(found, "the name of a definition has a dot, which it cannot have: \"a.b\"");
+    }
+
+    /// Comments take more memory than definitions, and are not used.
+    #[test]
+    fn comments_are_not_decoded() {
+        let location = vec![Default::default(); 100_000];
+        let file = FileDescriptorProto { source_code_info: Some(SourceCodeInfo { location }), ..file(0, &[], &[]) };
+        let pool = descriptor_pool(&FileDescriptorSet { file: vec![file] }.encode_to_vec()).unwrap();
+        assert_eq!(pool.files().next().unwrap().file_descriptor_proto().source_code_info, None);
     }
 
     #[test]

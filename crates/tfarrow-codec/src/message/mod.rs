@@ -25,6 +25,7 @@
 //! presence has the default of its type where the message does not have it, as protobuf defines it. Defaults that a
 //! proto2 file declares are not filled in: null means that the field is absent.
 
+mod definition_count;
 mod descriptor_set;
 mod fields;
 mod message_type;
@@ -34,4 +35,4 @@ mod similar_names;
 pub(crate) use self::plan::{
     Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, NumberType, NumberWire, ValuePlan,
 };
-pub use self::{descriptor_set::descriptor_pool, message_type::MessageType};
+pub use self::{definition_count::DefinitionCount, descriptor_set::descriptor_pool, message_type::MessageType};

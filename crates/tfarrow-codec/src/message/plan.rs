@@ -24,6 +24,9 @@ use crate::{
 /// those that are deeper than 64; a query may put some more levels around a column.
 pub(super) const MAX_DEPTH: usize = 56;
 
+/// The names of the values of enums, by the full names of the enums.
+type EnumTable = HashMap<String, Arc<EnumNames>>;
+
 /// The plan of a message type.
 #[derive(Clone, Debug)]
 pub(crate) struct MessagePlan {
@@ -268,10 +271,16 @@ impl MessagePlan {
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a column that the message does not have, or whose type does not fit.
     pub(crate) fn new(message: &MessageDescriptor, columns: &Fields) -> Result<Self> {
-        Self::nested(message, columns, "", 0)
+        Self::nested(message, columns, "", 0, &mut EnumTable::new())
     }
 
-    fn nested(message: &MessageDescriptor, columns: &Fields, path: &str, depth: usize) -> Result<Self> {
+    fn nested(
+        message: &MessageDescriptor,
+        columns: &Fields,
+        path: &str,
+        depth: usize,
+        enums: &mut EnumTable,
+    ) -> Result<Self> {
         if depth > MAX_DEPTH {
             return Err(unsupported(format!("column {path:?}: structs are nested deeper than {MAX_DEPTH}")));
         }
@@ -302,8 +311,7 @@ impl MessagePlan {
             }
             let index = index_of.get(name_of(field)).copied();
             let column = index.zip(index.and_then(|index| columns.get(index)));
-            let column =
-                column.map(|(index, column)| ColumnOfField::new(index, field, column, &path, depth)).transpose()?;
+            let column = column.map(|column| ColumnOfField::new(field, column, &path, depth, enums)).transpose()?;
             let wire_type = wire_type(field);
             let is_packable = field.is_list() && !matches!(wire_type, LEN | START_GROUP);
             Ok(FieldPlan { path, number: field.number(), wire_type, is_packable, oneof, column })
@@ -363,7 +371,14 @@ fn wire_type(field: &FieldDescriptor) -> u8 {
 }
 
 impl ColumnOfField {
-    fn new(index: usize, field: &FieldDescriptor, column: &FieldRef, path: &str, depth: usize) -> Result<Self> {
+    /// Plans the column with an index.
+    fn new(
+        field: &FieldDescriptor,
+        (index, column): (usize, &FieldRef),
+        path: &str,
+        depth: usize,
+        enums: &mut EnumTable,
+    ) -> Result<Self> {
         let misfit = || {
             let (name, data_type) = (field.full_name(), column.data_type());
             unsupported(format!("column {path:?}: the field {name} is not read as, or written from, {data_type}"))
@@ -378,9 +393,13 @@ impl ColumnOfField {
             value => (Arity::Implicit, value),
         };
         let value = match (field.kind(), arity, value_type) {
-            (ProtoKind::Message(entry), Arity::Map, DataType::Struct(parts)) => map_entry(&entry, parts, path, depth)?,
+            (ProtoKind::Message(entry), Arity::Map, DataType::Struct(parts)) => {
+                map_entry(&entry, parts, path, depth, enums)?
+            }
             (_, Arity::Map, _) => return Err(misfit()),
-            (kind, _, value_type) => value(&kind, value_type, field.is_group(), path, depth)?.ok_or_else(misfit)?,
+            (kind, _, value_type) => {
+                value(&kind, value_type, field.is_group(), path, depth, enums)?.ok_or_else(misfit)?
+            }
         };
         Ok(Self { index, data_type: column.data_type().clone(), arity, value })
     }
@@ -388,18 +407,31 @@ impl ColumnOfField {
 
 /// Plans the entries of a map: messages with a key and a value. A part that the wire does not have, has its default,
 /// which for a message is the empty message.
-fn map_entry(entry: &MessageDescriptor, parts: &Fields, path: &str, depth: usize) -> Result<ValuePlan> {
+fn map_entry(
+    entry: &MessageDescriptor,
+    parts: &Fields,
+    path: &str,
+    depth: usize,
+    enums: &mut EnumTable,
+) -> Result<ValuePlan> {
     let names = [entry.map_entry_key_field(), entry.map_entry_value_field()];
     let named = |(part, field): (&FieldRef, &FieldDescriptor)| part.as_ref().clone().with_name(name_of(field));
     let renamed: Fields = parts.iter().zip(&names).map(named).collect();
-    let plan = MessagePlan::nested(entry, &renamed, path, depth + 1)?.implicit();
+    let plan = MessagePlan::nested(entry, &renamed, path, depth + 1, enums)?.implicit();
     // The columns keep the names that they have in the schema.
     let plan = Box::new(MessagePlan { columns: parts.clone(), writes_defaults: true, ..plan });
     Ok(ValuePlan::Message { plan, form: MessageForm::Struct, unit: TimeUnit::Nanosecond, zone: None, group: false })
 }
 
 /// Plans a value; `None` if its type does not fit.
-fn value(kind: &ProtoKind, data_type: &DataType, group: bool, path: &str, depth: usize) -> Result<Option<ValuePlan>> {
+fn value(
+    kind: &ProtoKind,
+    data_type: &DataType,
+    group: bool,
+    path: &str,
+    depth: usize,
+    enums: &mut EnumTable,
+) -> Result<Option<ValuePlan>> {
     let number = |wire, number, expected: DataType| (expected == *data_type).then_some(ValuePlan::Number(wire, number));
     let bytes = |wire| {
         let values = Values::from_data_type(data_type)?;
@@ -423,17 +455,22 @@ fn value(kind: &ProtoKind, data_type: &DataType, group: bool, path: &str, depth:
         ProtoKind::Bool => number(NumberWire::Varint, NumberType::Bool, DataType::Boolean),
         ProtoKind::Enum(descriptor) => {
             let text = Values::from_data_type(data_type).filter(|it| matches!(it, Values::Utf8 | Values::Utf8View));
-            let names = || Arc::new(EnumNames::new(descriptor));
-            text.map(|text| ValuePlan::Number(NumberWire::Varint, NumberType::Enum(names(), text)))
+            text.map(|text| ValuePlan::Number(NumberWire::Varint, NumberType::Enum(names_of(descriptor, enums), text)))
         }
         ProtoKind::String | ProtoKind::Bytes => bytes(BytesWire::Value),
         ProtoKind::Message(message) => match (MessageForm::of(message), data_type) {
             (MessageForm::Struct, DataType::Binary | DataType::BinaryView) => {
                 bytes(if group { BytesWire::Group } else { BytesWire::Message })
             }
-            (form, data_type) => nested(message, form, data_type, group, path, depth)?,
+            (form, data_type) => nested(message, form, data_type, group, path, depth, enums)?,
         },
     })
+}
+
+/// Returns the names of an enum, which all its fields share.
+fn names_of(descriptor: &EnumDescriptor, enums: &mut EnumTable) -> Arc<EnumNames> {
+    let new = || Arc::new(EnumNames::new(descriptor));
+    Arc::clone(enums.entry(descriptor.full_name().to_owned()).or_insert_with(new))
 }
 
 /// Plans a message in one of its forms; `None` if its type does not fit. A message with the name of a well-known type
@@ -445,6 +482,7 @@ fn nested(
     group: bool,
     path: &str,
     depth: usize,
+    enums: &mut EnumTable,
 ) -> Result<Option<ValuePlan>> {
     let parts = |types: &[DataType]| -> Fields {
         let field =
@@ -461,7 +499,7 @@ fn nested(
         (MessageForm::Wrapper, value) => (form, parts(std::slice::from_ref(value))),
         _ => return Ok(None),
     };
-    let plan = MessagePlan::nested(message, &columns, path, depth + 1)?;
+    let plan = MessagePlan::nested(message, &columns, path, depth + 1, enums)?;
     let plan = Box::new(if form == MessageForm::Struct { plan } else { plan.implicit() });
     let (unit, zone) = match data_type {
         DataType::Timestamp(unit, zone) => (*unit, zone.clone()),
@@ -500,4 +538,42 @@ fn join(path: &str, name: &str) -> String {
 
 fn unsupported(reason: String) -> Error {
     Error::usage(ErrorKind::unsupported(reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use prost_reflect::prost_types::{
+        DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
+        field_descriptor_proto::Type,
+    };
+
+    use super::*;
+
+    /// An enum may have many values, and a message many fields of it.
+    #[test]
+    fn fields_of_one_enum_share_its_names() {
+        let field = |number: i32| FieldDescriptorProto {
+            name: Some(format!("f{number}")),
+            number: Some(number),
+            r#type: Some(Type::Enum.into()),
+            type_name: Some("E".to_owned()),
+            ..Default::default()
+        };
+        let value = EnumValueDescriptorProto { name: Some("A".to_owned()), number: Some(0), options: None };
+        let message =
+            DescriptorProto { name: Some("M".to_owned()), field: vec![field(1), field(2)], ..Default::default() };
+        let names = EnumDescriptorProto { name: Some("E".to_owned()), value: vec![value], ..Default::default() };
+        let file = FileDescriptorProto { message_type: vec![message], enum_type: vec![names], ..Default::default() };
+        let mut pool = prost_reflect::DescriptorPool::new();
+        pool.add_file_descriptor_proto(file).unwrap();
+        let columns = ["f1", "f2"].map(|name| Field::new(name, DataType::Utf8, true));
+        let plan = MessagePlan::new(&pool.get_message_by_name("M").unwrap(), &Fields::from(columns.to_vec())).unwrap();
+        let names = plan.fields.iter().filter_map(|field| match &field.column.as_ref()?.value {
+            ValuePlan::Number(_, NumberType::Enum(names, _)) => Some(Arc::clone(names)),
+            _ => None,
+        });
+        let names: Vec<_> = names.collect();
+        assert_eq!(names.len(), 2);
+        assert!(Arc::ptr_eq(&names[0], &names[1]));
+    }
 }

@@ -458,7 +458,7 @@ fn the_messages_of_a_record_and_of_a_batch_have_a_limit() {
 /// is.
 #[test]
 fn chains_of_imports_take_no_stack() {
-    const FILES: usize = 100_000;
+    const FILES: usize = 15_000;
     let file = |index: usize| FileDescriptorProto {
         name: Some(index.to_string()),
         dependency: (index + 1 < FILES).then(|| (index + 1).to_string()).into_iter().collect(),

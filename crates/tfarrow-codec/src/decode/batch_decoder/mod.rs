@@ -35,7 +35,7 @@ use super::column::{self, ColumnError, message::MessageDecoder};
 use crate::{
     Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc, WireError,
     example::tape::Tape,
-    message::{MessagePlan, MessageType},
+    message::MessageType,
     schema::{self, Column, Role, Shape},
 };
 
@@ -134,12 +134,11 @@ enum NestedDecoder {
 impl NestedDecoder {
     /// Creates a decoder of messages to the columns of `schema` at `indices`.
     fn of_messages(schema: &SchemaRef, indices: &[usize], options: &DecoderOptions) -> Result<Self> {
-        let message = MessageType::of_schema(schema)?.ok_or_else(|| {
+        let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
+        let plan = MessageType::plan_of_schema(schema, &fields)?.ok_or_else(|| {
             let reason = "the schema of messages has no message type in its metadata".to_owned();
             Error::usage(ErrorKind::Descriptors(reason))
         })?;
-        let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
-        let plan = MessagePlan::new(message.descriptor(), &fields)?;
         Ok(Self::Message(Box::new(MessageDecoder::new(plan, options.limits, options.strict))))
     }
 
