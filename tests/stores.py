@@ -217,15 +217,15 @@ def main():
 
     # The description of TFDS beside the shards: a shard that lost its last record, and a second split.
     described = json.dumps({"name": "mnist", "splits": [{"name": "train", "shardLengths": ["5", "6"]}, {"name": "test", "shardLengths": ["5"]}]})
-    s3.put_object(Bucket="data", Key="lost/dataset_info.json", Body=described.encode())
+    s3.put_object(Bucket="data", Key="described/dataset_info.json", Body=described.encode())
     for number, name in enumerate(["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002", "test.tfrecord-00000-of-00001"]):
-        s3.upload_file(os.path.join(testdata, "tfds", f"mnist-train.tfrecord-{number % 2:05}-of-00002"), "data", f"lost/mnist-{name}")
-    lost = "s3://data/lost/mnist-train.tfrecord-00001-of-00002: has 5 records, and 6 by dataset_info.json"
-    splits = "2 splits of TensorFlow Datasets: train (11 records, s3://data/lost/mnist-train.tfrecord-*), test (5 records,"
-    check.fails(["count", "s3://data/lost/"], lost, splits, status=3)
-    verified = check.run("verify", "s3://data/lost/", status=3)
+        s3.upload_file(os.path.join(testdata, "tfds", f"mnist-train.tfrecord-{number % 2:05}-of-00002"), "data", f"described/mnist-{name}")
+    lost = "s3://data/described/mnist-train.tfrecord-00001-of-00002: has 5 records, and 6 by dataset_info.json"
+    splits = "2 splits of TensorFlow Datasets: train (11 records, s3://data/described/mnist-train.tfrecord-*), test (5 records,"
+    check.fails(["count", "s3://data/described/"], lost, splits, status=3)
+    verified = check.run("verify", "s3://data/described/", status=3)
     assert lost in verified.stdout and splits in verified.stderr, verified
-    assert splits in check.run("convert", "s3://data/lost/", "s3://data/lost-converted/", "--dry-run").stderr
+    assert splits in check.run("convert", "s3://data/described/", "s3://data/converted-splits/", "--dry-run").stderr
 
     out = os.path.join(HOME, "out")
     subprocess.run(["rm", "-rf", out], check=True)
