@@ -1,6 +1,10 @@
 //! Lists in Parquet files: conversions declare items as required, and read the files of earlier versions, which did not.
 
-use std::{fs, fs::File, path::Path};
+use std::{
+    fs::{self, File},
+    path::Path,
+    sync::Arc,
+};
 
 use arrow_array::RecordBatch;
 use arrow_cast::cast;
@@ -41,12 +45,12 @@ fn assert_required(field: &Field) {
 fn write_earlier(now: &Path, earlier: &Path) {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(now).unwrap()).unwrap();
     let schema = with_nullable_items(reader.schema(), true);
-    let mut writer = ArrowWriter::try_new(File::create(earlier).unwrap(), schema.clone(), None).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(earlier).unwrap(), Arc::clone(&schema), None).unwrap();
     for batch in reader.build().unwrap() {
         let batch = batch.unwrap();
         let columns = batch.columns().iter().zip(schema.fields());
         let columns = columns.map(|(column, field)| cast(column, field.data_type()).unwrap()).collect();
-        writer.write(&RecordBatch::try_new(schema.clone(), columns).unwrap()).unwrap();
+        writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()).unwrap();
     }
     writer.close().unwrap();
 }

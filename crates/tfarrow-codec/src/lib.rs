@@ -62,7 +62,8 @@
 //! Text is valid UTF-8, not all values are empty, and fewer than a tenth of the others have a control character
 //! ([`KindSummary::is_text`]).
 //! Protobuf messages of any other type become columns by their descriptors, see [`MessageType`].
-//! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values.
+//! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values. A decoder makes lists with
+//! or without nullable items, as its schema has them ([`file_schema::with_nullable_items`]).
 //!
 //! # Errors and limits
 //! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and
