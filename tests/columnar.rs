@@ -7,8 +7,16 @@ use std::{
 };
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_ipc::writer::{FileWriter, StreamWriter};
-use parquet::arrow::ArrowWriter;
+use arrow_ipc::{
+    Int, root_as_message,
+    writer::{FileWriter, StreamWriter},
+};
+use arrow_schema::{DataType, Field, Schema};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use parquet::{
+    arrow::{ArrowWriter, arrow_writer::ArrowWriterOptions, encode_arrow_schema},
+    file::{metadata::KeyValue, properties::WriterProperties},
+};
 
 use crate::support::{tfarrow, tfarrow_reads};
 
@@ -144,4 +152,60 @@ fn text_that_is_not_utf8_is_an_error_with_its_column() {
         assert!(error.contains(expected), "{command:?}: {error}");
     }
     tfarrow(&["convert", &at("a.parquet"), &at("id.tfrecord"), "--columns", "id"]).ends(0);
+    for query in [
+        format!("SELECT * FROM '{file}'"),
+        format!("SELECT count(*) FROM '{file}' WHERE name > 'b'"),
+        format!("COPY (SELECT upper(name) AS n FROM '{file}' ORDER BY id) TO '{}'", at("copy.parquet")),
+    ] {
+        let error = tfarrow(&["sql", &query]).fails();
+        assert!(error.contains(expected) && error.contains(&file), "{query}: {error}");
+    }
+    let ids = tfarrow(&["sql", &format!("SELECT id FROM '{file}'"), "--format", "csv"]).prints();
+    assert_eq!(ids, "id\n1\n2\n");
+}
+
+/// The schema of Arrow in the footer of a Parquet file, of one column of integers of 128 bits, which Polars writes.
+fn schema_of_long_integers() -> String {
+    let schema = Schema::new(vec![Field::new("long", DataType::Int64, true)]);
+    let mut bytes = STANDARD.decode(encode_arrow_schema(&schema)).unwrap();
+    let message = root_as_message(&bytes[8..]).unwrap();
+    let field = message.header_as_schema().unwrap().fields().unwrap().get(0);
+    let integer = field.type_as_int().unwrap()._tab;
+    let width = 8 + integer.loc() + usize::from(integer.vtable().get(Int::VT_BITWIDTH));
+    bytes[width..width + 4].copy_from_slice(&128_i32.to_le_bytes());
+    STANDARD.encode(bytes)
+}
+
+#[test]
+fn types_that_cannot_be_read_are_errors_with_their_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let long: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let batch = RecordBatch::try_from_iter([("long", long)]).unwrap();
+    let stored = KeyValue::new("ARROW:schema".to_owned(), schema_of_long_integers());
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![stored])).build();
+    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+    let file = File::create(at("long.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(file, batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    // A stream and a file that begin with the message of the schema.
+    let stream = STANDARD.decode(schema_of_long_integers()).unwrap();
+    fs::write(at("long.arrows"), [&stream[..], &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]].concat()).unwrap();
+    for (name, commands) in [
+        ("long.parquet", &["head", "schema", "stats", "count", "verify", "sql"][..]),
+        ("long.arrows", &["head", "sql"]),
+    ] {
+        let file = at(name);
+        for command in commands {
+            let query = format!("SELECT * FROM '{file}'");
+            let run = tfarrow(&[command, if *command == "sql" { query.as_str() } else { file.as_str() }]);
+            let all = run.stdout.clone() + &run.stderr;
+            let expected = "column \"long\" has integers of 128 bits, which cannot be read";
+            assert!(run.status != Some(0) && all.contains(expected) && all.contains(name), "{command} {name}: {run:?}");
+        }
+    }
+    let external =
+        format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{}'; SELECT * FROM t", at("long.parquet"));
+    assert!(tfarrow(&["sql", &external]).fails().contains("column \"long\" has integers of 128 bits"));
 }

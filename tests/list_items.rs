@@ -127,5 +127,8 @@ fn functions_of_sql_put_nulls_in_the_lists_of_converted_files() {
             };
             assert_eq!(of(&file), of("testdata/ragged.tfrecord"), "{list}");
         }
+        let table = format!("CREATE EXTERNAL TABLE t STORED AS {format} LOCATION '{file}'");
+        let query = "SELECT array_resize(ints, 9) AS list FROM t WHERE cardinality(ints) = 2";
+        tfarrow(&["sql", &format!("{table}; {query}"), "--format", "ndjson"]).ends(0);
     }
 }

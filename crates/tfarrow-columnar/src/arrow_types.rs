@@ -10,13 +10,21 @@ use parquet::{arrow::ARROW_SCHEMA_META_KEY, file::metadata::ParquetMetaData};
 ///
 /// # Errors
 /// A column of another type, with its name.
-pub(crate) fn check_stored_types(metadata: &ParquetMetaData) -> Result<(), String> {
+pub fn check_stored_types(metadata: &ParquetMetaData) -> Result<(), String> {
     let key_values = metadata.file_metadata().key_value_metadata().map(Vec::as_slice).unwrap_or_default();
     let stored = key_values.iter().find(|pair| pair.key == ARROW_SCHEMA_META_KEY);
     let Some(text) = stored.and_then(|pair| pair.value.as_ref()) else { return Ok(()) };
     let Ok(bytes) = STANDARD.decode(text) else { return Ok(()) };
-    // The message may be after a marker and its length.
-    let message = if bytes.starts_with(&[0xff; 4]) { bytes.get(8..) } else { Some(bytes.as_slice()) };
+    check_message_types(&bytes)
+}
+
+/// Checks the types of the schema in a message of Arrow, which may be after a marker and its length, as at the start of a stream.
+/// The library reports a message that is not valid.
+///
+/// # Errors
+/// As [`check_stored_types`].
+pub fn check_message_types(bytes: &[u8]) -> Result<(), String> {
+    let message = if bytes.starts_with(&[0xff; 4]) { bytes.get(8..) } else { Some(bytes) };
     let Ok(message) = root_as_message(message.unwrap_or_default()) else { return Ok(()) };
     message.header_as_schema().map_or(Ok(()), check_types)
 }

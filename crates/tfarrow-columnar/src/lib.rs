@@ -63,6 +63,7 @@ mod unreadable;
 mod value;
 
 pub use arrow_file::{ArrowReader, arrow_batch, arrow_reader};
+pub use arrow_types::{check_message_types, check_stored_types};
 pub use csv_text::{csv_text, with_csv_texts};
 pub use guarded::guarded;
 pub use infer::{infer_observed, infer_with};

@@ -2,30 +2,31 @@
 
 use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{ArrowError, SchemaRef};
 use datafusion::{
     arrow::ipc::reader::StreamReader,
     catalog::TableProvider,
-    common::{plan_datafusion_err, plan_err},
-    datasource::{
-        listing::{ListingOptions, ListingTable, ListingTableConfig},
-        physical_plan::parquet::metadata::DFParquetMetadata,
-    },
+    common::plan_datafusion_err,
+    datasource::listing::{ListingOptions, ListingTable, ListingTableConfig},
     error::{DataFusionError, Result},
     execution::SessionState,
-    parquet::file::metadata::ParquetMetaData,
+    parquet::arrow::parquet_to_arrow_schema,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectMeta, ObjectStoreExt};
-use tfarrow_codec::{file_schema::with_nullable_items, schema::check_columns};
-use tfarrow_columnar::check_rows;
-use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
+use tfarrow_codec::schema::check_columns;
+use tfarrow_columnar::check_message_types;
+use tfarrow_dataset::{Error, ErrorKind, Shard, ShardFormat, guard};
 
 use crate::{
-    catalog::{event_table::are_event_columns, partitioned_table::PartitionedTable},
+    catalog::{
+        event_table::are_event_columns,
+        parquet_format::{check_footer, footer, table_columns},
+        partitioned_table::PartitionedTable,
+    },
     error::external,
     options::TfRecordOptions,
-    schema::merged_schema::{check_same_columns, merged},
+    schema::merged_schema::{check_different_names, check_same_columns, merged},
     table::urls,
     text::format::TextFormat,
 };
@@ -105,17 +106,13 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
     }
     let of_shard = |shard: Shard| async move {
         let file = shard.path.display().to_string();
-        if let Some(schema) = stored_schema(&shard, format, state).await.map_err(|error| error.context(&file))? {
-            check_different_names(&file, &schema)?;
-        }
+        stored_schema(&shard, format, state).await.map_err(|error| error.context(&file))?;
         let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
             true => arrow_schema(&shard, state).await,
             false => options.infer_schema(state, &urls::shard(&shard)?).await,
         };
         match schema {
-            // Functions such as `array_resize` put nulls in lists, and fail where the type of a list excludes them. DataFusion
-            // casts the lists of Parquet files.
-            Ok(schema) if format == PARQUET => Ok((file, with_nullable_items(&schema, true))),
+            Ok(schema) if format == PARQUET => Ok((file, table_columns(&schema))),
             Ok(schema) => Ok((file, schema)),
             Err(error) => Err(error.context(file)),
         }
@@ -143,47 +140,30 @@ async fn text_schema(shards: &[Shard], format: &TextFormat, state: &SessionState
     format.infer(state, &store, files).await
 }
 
-/// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and where the file cannot be read.
+/// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and for a Parquet file that cannot
+/// be read.
 ///
 /// # Errors
-/// A Parquet file whose footer states another number of rows than its row groups have: DataFusion uses one number or the other.
+/// An Arrow file that cannot be read, two columns of one name, and those of [`check_footer`].
 async fn stored_schema(shard: &Shard, format: &str, state: &SessionState) -> Result<Option<SchemaRef>> {
     match format {
         PARQUET => {
-            let Ok((schema, footer)) = parquet_schema(shard, state).await else { return Ok(None) };
-            check_rows(&footer).map_err(DataFusionError::Execution)?;
+            let url = urls::shard(shard)?;
+            let store = state.runtime_env().object_store(&url)?;
+            let Ok(object) = store.head(url.prefix()).await else { return Ok(None) };
+            let Ok(footer) = footer(state, store.as_ref(), &object).await else { return Ok(None) };
+            check_footer(&shard.path, &footer)?;
+            let footer = footer.file_metadata();
+            let schema = guard(|| parquet_to_arrow_schema(footer.schema_descr(), footer.key_value_metadata()))?;
+            Ok(schema.ok().map(Arc::new))
+        }
+        ARROW => {
+            let schema = arrow_schema(shard, state).await?;
+            check_different_names(&shard.path, schema.fields().iter().map(|field| field.name().as_str()))?;
             Ok(Some(schema))
         }
-        ARROW => Ok(arrow_schema(shard, state).await.ok()),
         _ => Ok(None),
     }
-}
-
-/// Checks that each column of a file has a name of its own.
-///
-/// # Errors
-/// Two columns have one name. DataFusion would return one of them, or fail where their types differ.
-fn check_different_names(file: &str, schema: &Schema) -> Result<()> {
-    let mut known = HashMap::new();
-    for (number, field) in (1..).zip(schema.fields()) {
-        let name = field.name();
-        if let Some(first) = known.insert(name, number) {
-            return plan_err!(
-                "{file}: columns {first} and {number} have the name {name:?}; write the file with other names"
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Reads the schema and the footer of a Parquet file. The footer stays in the cache of the session, from which DataFusion then takes it.
-async fn parquet_schema(shard: &Shard, state: &SessionState) -> Result<(SchemaRef, Arc<ParquetMetaData>)> {
-    let url = urls::shard(shard)?;
-    let store = state.runtime_env().object_store(&url)?;
-    let object = store.head(url.prefix()).await?;
-    let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-    let footer = DFParquetMetadata::new(store.as_ref(), &object).with_file_metadata_cache(Some(cache));
-    Ok((Arc::new(footer.fetch_schema().await?), footer.fetch_metadata().await?))
 }
 
 /// Reads the schema of an Arrow file. DataFusion expects it at byte 8 of an object; in files whose buffers are
@@ -194,7 +174,9 @@ async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> 
     let mut asked = HEAD_BYTES;
     loop {
         let head = store.get_range(url.prefix(), 0..asked.min(shard.size)).await?;
-        match guard(|| schema_of_head(&head))? {
+        let stream = stream_of_head(&head);
+        check_message_types(stream).map_err(|why| unreadable(shard, why))?;
+        match guard(|| Ok::<_, ArrowError>(StreamReader::try_new(stream, None)?.schema()))? {
             Ok(schema) => return Ok(schema),
             Err(error) if asked >= shard.size => {
                 return Err(DataFusionError::from(error).context(shard.path.display().to_string()));
@@ -204,9 +186,14 @@ async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> 
     }
 }
 
-/// Reads the schema at the start of an Arrow file, which is a stream after a magic number and padding.
-fn schema_of_head(head: &[u8]) -> Result<SchemaRef, ArrowError> {
+/// The error that the rows of a file cannot be read.
+fn unreadable(shard: &Shard, why: String) -> DataFusionError {
+    external(Error::new(&shard.path, ErrorKind::Rows { part: String::new(), row: 0, source: why.into() }))
+}
+
+/// The stream at the start of an Arrow file, after a magic number and padding.
+fn stream_of_head(head: &[u8]) -> &[u8] {
     let stream = head.strip_prefix(b"ARROW1").unwrap_or(head);
     let padding = stream.iter().take_while(|byte| **byte == 0).count();
-    Ok(StreamReader::try_new(stream.get(padding..).unwrap_or_default(), None)?.schema())
+    stream.get(padding..).unwrap_or_default()
 }

@@ -14,6 +14,7 @@
 pub(crate) mod event_table;
 pub(crate) mod external_table;
 pub(crate) mod listing_table;
+pub(crate) mod parquet_format;
 mod partitioned_table;
 pub(crate) mod registry;
 pub(crate) mod summarize;

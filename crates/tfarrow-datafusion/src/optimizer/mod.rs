@@ -10,6 +10,7 @@
 //! | `preserve_order` | scans files as one ordered partition | optimizer rule |
 //! | `long_rows` | runs plans over long rows with smaller batches | last optimizer rule |
 //! | `exchanges` | merges the inputs of exchanges under a memory limit | after the optimizer |
+//! | `text_errors` | names the columns of Parquet files whose text is not UTF-8 | after the optimizer |
 //! | `cancellation` | adds cancellation checks to joins, `unnest` and recursive queries | after the optimizer |
 
 pub(crate) mod cancellation;
@@ -21,4 +22,5 @@ pub(crate) mod long_rows;
 pub(crate) mod normalize_floats;
 pub(crate) mod pass_through;
 pub(crate) mod preserve_order;
+pub(crate) mod text_errors;
 pub(crate) mod volatile_keys;

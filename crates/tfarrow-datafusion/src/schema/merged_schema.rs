@@ -1,7 +1,7 @@
 //! One schema for the files of a table that is not TFRecord. DataFusion takes the columns of the first file: it would leave out
 //! those of the others, and cut fractions of numbers that are integers in the first file.
 
-use std::sync::Arc;
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{common::plan_err, error::Result};
@@ -43,6 +43,23 @@ pub(crate) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
     }
     let fields: Fields = fields.into_iter().map(|(_, field)| field).collect();
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+}
+
+/// Checks that each column of a file has a name of its own.
+///
+/// # Errors
+/// Two columns have one name. DataFusion would return one of them, or fail where their types differ.
+pub(crate) fn check_different_names<'n>(path: &Path, names: impl Iterator<Item = &'n str>) -> Result<()> {
+    let mut known = HashMap::new();
+    for (number, name) in (1..).zip(names) {
+        if let Some(first) = known.insert(name, number) {
+            let file = path.display();
+            return plan_err!(
+                "{file}: columns {first} and {number} have the name {name:?}; write the file with other names"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Checks that files have the same columns of the same types in the same order.

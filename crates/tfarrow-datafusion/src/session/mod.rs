@@ -26,6 +26,7 @@ use datafusion::{
 use crate::{
     catalog::{
         external_table::TfRecordTableFactory,
+        parquet_format::TableFormatFactory,
         registry::{TableRegistry, queried},
         summarize::SummarizeFunction,
         table_function::ReadTfRecord,
@@ -148,6 +149,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         for factory in TextFormatFactory::all() {
             state.register_file_format(Arc::new(factory), true)?;
         }
+        state.register_file_format(Arc::new(TableFormatFactory::new()), true)?;
     }
     files.bind(&context);
     Ok(context)

@@ -9,13 +9,14 @@ use crate::{
     optimizer::{
         cancellation::{Cancellation, cancellable},
         exchanges::with_single_inputs,
+        text_errors::with_text_errors,
     },
     plan_future::PlanFuture,
     write::staging::staged_plan,
 };
 
 /// A planner that adds staging of output files to DataFusion's plans, and for plans that run in this process exchanges with
-/// single inputs and cancellation.
+/// single inputs, cancellation, and the columns of text that is not UTF-8 in errors.
 #[derive(Debug)]
 pub(crate) struct SessionPlanner {
     pub(crate) cancellation: Cancellation,
@@ -47,7 +48,7 @@ impl SessionPlanner {
                 return placed(plan, engine);
             }
             let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
-            cancellable(plan, &self.cancellation)
+            cancellable(with_text_errors(plan)?, &self.cancellation)
         })
     }
 }

@@ -300,6 +300,8 @@ async fn two_columns_of_one_name_are_an_error() {
         let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
         writer.write(&batch).unwrap();
         writer.finish().unwrap();
+        let created = refusal(&format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{parquet}'")).await;
+        assert!(created.contains("have the name \"x\"") && created.contains(&parquet), "{created}");
         for file in [parquet, arrow] {
             let copy = format!("COPY (SELECT * FROM '{file}') TO '{}'", folder.name("copy.tfrecord"));
             for statement in [format!("SELECT * FROM '{file}'"), copy] {
