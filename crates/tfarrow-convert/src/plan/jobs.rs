@@ -125,7 +125,7 @@ impl<'c> Conversion<'c> {
 
     fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
         let decoding = self.decode_config(inferred)?;
-        let specs = self.specs(decoding.as_ref(), inferred)?;
+        let specs = self.specs(decoding.as_deref(), inferred)?;
         specs.into_iter().map(|spec| self.job(decoding.as_ref(), spec)).collect()
     }
 
@@ -146,7 +146,7 @@ impl<'c> Conversion<'c> {
             };
             self.job(decoding.as_ref(), spec).map(|_| planned)
         };
-        self.specs(decoding.as_ref(), inferred)?.into_iter().map(planned).collect()
+        self.specs(decoding.as_deref(), inferred)?.into_iter().map(planned).collect()
     }
 
     /// The shards and outputs of the jobs.
@@ -295,7 +295,7 @@ impl<'c> Conversion<'c> {
     }
 
     /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
-    fn decode_config(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeConfig>> {
+    fn decode_config(&self, inferred: Option<&Inferred>) -> Result<Option<Arc<DecodeConfig>>> {
         if !self.decodes() {
             return match self.options.timestamp_unit {
                 TimestampUnit::Microseconds if !self.plan.own.is_empty() => Err(no_timestamps()),
@@ -332,7 +332,7 @@ impl<'c> Conversion<'c> {
         if let Some(inferred) = inferred.filter(|_| projection.is_some()) {
             self.check_conflicts(inferred, &projected)?;
         }
-        Ok(Some(DecodeConfig {
+        let mut decoding = DecodeConfig {
             schema,
             projection,
             projected,
@@ -343,7 +343,12 @@ impl<'c> Conversion<'c> {
             limits,
             sampled,
             strict,
-        }))
+            parquet: None,
+        };
+        if self.plan.target == Target::Parquet {
+            decoding.parquet = Some(ParquetColumns::of_records(&decoding.columns())?);
+        }
+        Ok(Some(Arc::new(decoding)))
     }
 
     /// The columns that records are decoded to, as the outputs have them. No record has a null within a list, and programs that
@@ -363,13 +368,14 @@ impl<'c> Conversion<'c> {
     }
 
     /// A job of the route from the format of the sources to the format of the outputs.
-    fn job(&self, decoding: Option<&DecodeConfig>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
+    fn job(&self, decoding: Option<&Arc<DecodeConfig>>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
         let (schema, compression) = (Arc::clone(&spec.schema), spec.compression);
         let level = self.options.compression_level;
         match self.plan.target {
             Target::Parquet => {
                 let (group_rows, group_bytes) = self.row_group();
-                let (bloom_filters, page_index) = (self.bloom_filters(decoding, &spec)?, self.options.page_index);
+                let (bloom_filters, page_index) =
+                    (self.bloom_filters(decoding.map(Arc::as_ref), &spec)?, self.options.page_index);
                 let columns = self.parquet_columns(decoding, &spec)?;
                 let format = ParquetFileFormat {
                     columns,
@@ -396,9 +402,9 @@ impl<'c> Conversion<'c> {
     }
 
     /// The columns of a Parquet file.
-    fn parquet_columns(&self, decoding: Option<&DecodeConfig>, spec: &JobSpec<'_>) -> Result<ParquetColumns> {
-        match decoding {
-            Some(_) => ParquetColumns::of_records(&spec.schema),
+    fn parquet_columns(&self, decoding: Option<&Arc<DecodeConfig>>, spec: &JobSpec<'_>) -> Result<ParquetColumns> {
+        match decoding.and_then(|decoding| decoding.parquet.as_ref()) {
+            Some(columns) => Ok(columns.with_metadata(&spec.schema)),
             None => ParquetColumns::of_rows(&spec.schema, &self.parquet_types(spec)),
         }
     }
@@ -433,7 +439,12 @@ impl<'c> Conversion<'c> {
         })
     }
 
-    fn job_of_rows<F>(&self, decoding: Option<&DecodeConfig>, format: F, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>>
+    fn job_of_rows<F>(
+        &self,
+        decoding: Option<&Arc<DecodeConfig>>,
+        format: F,
+        spec: JobSpec<'c>,
+    ) -> Result<Box<dyn Job + '_>>
     where
         F: RowFormat + 'c,
         Decode<F>: Route,
@@ -449,7 +460,7 @@ impl<'c> Conversion<'c> {
             });
         }
         Ok(match decoding {
-            Some(decoding) => self.job_of_route(Decode { decoding: decoding.clone(), format }, spec),
+            Some(decoding) => self.job_of_route(Decode { decoding: Arc::clone(decoding), format }, spec),
             None => {
                 let order = spec.columns.as_ref().map(|columns| Arc::clone(&columns.order));
                 let nullable_items = spec.nullable_items;

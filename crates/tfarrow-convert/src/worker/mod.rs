@@ -20,7 +20,7 @@ use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
 
 use crate::{
     Error, Result,
-    formats::{LossyChanges, RowEncoder, RowFormat, WritePiece},
+    formats::{LossyChanges, RowEncoder, RowFormat, WritePiece, parquet::ParquetColumns},
     input::{ReadContext, RecordBlocks, RowBlock, Unit, UnitPart},
     progress::UnitProgress,
     selection::ColumnSelection,
@@ -74,6 +74,8 @@ pub(crate) struct DecodeConfig {
     pub(crate) sampled: bool,
     /// Whether a record of another type is an error.
     pub(crate) strict: bool,
+    /// The columns of the Parquet files, without the metadata of a file; `None` for other outputs.
+    pub(crate) parquet: Option<ParquetColumns>,
 }
 
 impl DecodeConfig {
@@ -113,7 +115,7 @@ pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
 impl<'j, F: RowFormat> DecodeWorker<'j, F> {
     pub(crate) fn new(decoding: &DecodeConfig, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
         let (decoder, exact) = (decoding.decoder()?, decoding.exact_column()?);
-        let DecodeConfig { sampled, selection, .. } = decoding.clone();
+        let (sampled, selection) = (decoding.sampled, decoding.selection.clone());
         Ok(Self { sampled, selection, decoder, exact, encoder: format.encoder()?, context })
     }
 

@@ -40,7 +40,7 @@ pub(crate) trait Route: Send + Sync {
 
 /// Decodes TFRecord to a format of rows.
 pub(crate) struct Decode<F> {
-    pub(crate) decoding: DecodeConfig,
+    pub(crate) decoding: Arc<DecodeConfig>,
     pub(crate) format: F,
 }
 

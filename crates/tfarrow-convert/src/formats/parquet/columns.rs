@@ -70,6 +70,15 @@ impl ParquetColumns {
         Ok(Self { parquet, key_values: key_values(schema), ..columns })
     }
 
+    /// The same columns, in a file with the metadata of `schema`, whose columns they are. Conversions to many files share the types.
+    pub(crate) fn with_metadata(&self, schema: &SchemaRef) -> Self {
+        let arrow = match self.arrow.fields() == schema.fields() {
+            true => Arc::clone(schema),
+            false => Arc::new(Schema::new_with_metadata(self.arrow.fields().clone(), schema.metadata().clone())),
+        };
+        Self { arrow, ..self.clone() }
+    }
+
     /// The columns of a schema. Lists and maps have the names of Parquet's specification if `specified_names` is true. Lists of
     /// features have those of earlier versions, by which programs may know them.
     fn of(schema: &SchemaRef, specified_names: bool) -> Result<Self> {
