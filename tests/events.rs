@@ -169,7 +169,7 @@ fn converted_events_have_the_table_of_the_event_files() {
             "SELECT count(*) FROM 'LOGSevents.out.tfevents.1700000000.host*'",
             "SELECT a.step, b.value - a.value FROM 'LOGS' a JOIN 'LOGS' b USING (tag) WHERE a.run = '.' AND a.tag = 'loss' ORDER BY 1, 2",
             "SET tfarrow.bytes_type = 'binary'; SELECT arrow_typeof(tag), image FROM 'LOGS' WHERE kind = 'image' ORDER BY step",
-            "SET tfarrow.metadata_columns = '_record,_offset,_raw'; SELECT tag, _record, _offset, _raw FROM 'LOGS' ORDER BY 1, 2",
+            "SET tfarrow.metadata_columns = '_record,_offset,_raw'; SELECT tag, _record, _offset, _raw FROM 'LOGS' ORDER BY 1, 2, 3, 4",
             "DESCRIBE 'LOGS'",
             // A row for each event, with all fields of the message.
             "SET tfarrow.message = 'tensorflow.Event'; SELECT * FROM 'LOGS' ORDER BY wall_time, step",
