@@ -338,7 +338,8 @@ def null_is_nan(values, type):
 
 
 def no_null_groups(values, type):
-    """chDB: a null list or map is empty, and a null struct has fields that are null; a column of structs of scalars has null."""
+    """chDB: a null list or map is empty, and a null struct has fields that are null; structs of scalars in a column, or in items
+    that are required, have null."""
     from pyarrow import types
 
     if types.is_struct(type) and not any(types.is_nested(field.type) for field in type):
@@ -352,7 +353,14 @@ def no_nested_null(values, type):
     empty = [] if types.is_list(type) else {} if types.is_map(type) else None
     if types.is_struct(type):
         empty = {field.name: None for field in type}
-    return within([empty if value is None else value for value in values], type, no_nested_null)
+    is_required = types.is_list(type) and not type.value_field.nullable
+    loss = no_null_in_items if is_required else no_nested_null
+    return within([empty if value is None else value for value in values], type, loss)
+
+
+def no_null_in_items(values, type):
+    """The fields of items that are required are like columns."""
+    return within(values, type, no_null_groups)
 
 
 def text_is_bytes(values, type):
