@@ -19,11 +19,16 @@ use datafusion::{
 const ALL_COLUMNS: &str = "all columns of the table";
 
 /// Replaces `*` by a constant in a statement that selects all columns of one table, with or without WHERE, ORDER BY and LIMIT.
-/// The plan of the new statement, [`with_all_columns`], is that of the given one. Returns whether it did.
+/// The plan of the new statement, [`with_all_columns`], is that of the given one; its errors are not. `None` for other statements.
 ///
 /// DataFusion 55.2 compares the texts of all pairs of selected columns, in search of `unnest` (`push_projection_dedupl`).
-pub(super) fn replace_all_columns(statement: &mut Statement) -> bool {
-    match statement {
+pub(super) fn without_all_columns(statement: &Statement) -> Option<Statement> {
+    let is_query = match statement {
+        Statement::Statement(statement) => matches!(statement.as_ref(), SqlStatement::Query(_)),
+        statement => matches!(statement, Statement::CopyTo(_)),
+    };
+    let mut replaced = is_query.then(|| statement.clone())?;
+    let selects_all = match &mut replaced {
         Statement::Statement(statement) => match statement.as_mut() {
             SqlStatement::Query(query) => selects_all(query, &[]),
             _ => false,
@@ -32,7 +37,8 @@ pub(super) fn replace_all_columns(statement: &mut Statement) -> bool {
             selects_all(query, partitioned_by)
         }
         _ => false,
-    }
+    };
+    selects_all.then_some(replaced)
 }
 
 /// Replaces `*` in a query. `folders`: the columns of PARTITIONED BY, which the planner looks up in the selected ones.

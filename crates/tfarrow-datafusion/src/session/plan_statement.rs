@@ -1,11 +1,16 @@
 //! Planning of one statement.
 
-use datafusion::{error::Result, execution::SessionState, logical_expr::LogicalPlan, sql::parser::Statement};
+use datafusion::{
+    error::{DataFusionError, Result},
+    execution::SessionState,
+    logical_expr::LogicalPlan,
+    sql::parser::Statement,
+};
 
 use crate::{
     catalog::table_definition::{show_create, shown_source},
     session::{
-        all_columns::{replace_all_columns, with_all_columns},
+        all_columns::{with_all_columns, without_all_columns},
         described_types::without_metadata,
         drop_check::check_drop,
         expr_limits::check_exprs,
@@ -49,9 +54,13 @@ pub async fn plan_statement(statement: Statement, state: &SessionState) -> Resul
 }
 
 /// Plans a statement, with an error that names the numbers of columns where those of an INSERT differ.
-async fn planned(mut statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
-    if replace_all_columns(&mut statement) {
-        return with_all_columns(state.statement_to_plan(statement).await?);
+async fn planned(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
+    if let Some(replaced) = without_all_columns(&statement) {
+        match state.statement_to_plan(replaced).await {
+            // The error of a column that does not exist would list the constant.
+            Err(error) if matches!(error.find_root(), DataFusionError::SchemaError(..)) => {}
+            planned => return with_all_columns(planned?),
+        }
     }
     let insert = InsertColumns::of(&statement);
     match (state.statement_to_plan(statement).await, insert) {

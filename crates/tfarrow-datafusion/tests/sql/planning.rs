@@ -73,6 +73,8 @@ async fn all_columns_of_one_table_are_not_selected_one_by_one() {
         let expect = table_rows(&context.execute_logical_plan(expect).await.unwrap().collect().await.unwrap());
         check(answer(&query).await, expect.unwrap().iter().map(String::as_str).collect::<Vec<_>>());
     }
+    let unknown = refusal(&format!("SELECT * FROM '{table}' ORDER BY nope")).await;
+    assert!(unknown.contains("nope") && !unknown.contains("all columns"), "{unknown}");
     let folder = Folder::new();
     let copy = format!("COPY (SELECT * FROM '{table}' WHERE label = 2) TO '{}'", folder.name("copy.parquet"));
     check(answer(&format!("{copy}; SELECT sum(label) / count(*) FROM '{}'", folder.name("copy.parquet"))).await, ["2"]);
