@@ -266,10 +266,10 @@ def long():
     attack("repair: a record of 300 MB", ["repair", source, at("repaired.tfrecord")], (0,), limit=size)
     attack("convert: a record of 300 MB to Arrow", ["convert", source, at("long.arrow")], (0,), limit=size)
     # One copy for each side, and a part of one while it is read.
-    attack("diff: a record of 300 MB", ["diff", source, at("repaired.tfrecord")], (0,), limit=5 * size // 2)
+    attack("diff: a record of 300 MB", ["diff", source, at("repaired.tfrecord")], (0,), limit=3 * size)
     # Parquet's writer copies the value twice, after the record is released, and reserves as much for the compressed page.
-    attack("convert: a record of 300 MB to Parquet", ["convert", source, at("long.parquet"), "--compression", "none"], (0,), limit=2 * size)
-    attack("  compressed", ["convert", source, at("long.parquet"), "--overwrite"], (0,), limit=3 * size)
+    attack("convert: a record of 300 MB to Parquet", ["convert", source, at("long.parquet"), "--compression", "none"], (0,), limit=5 * size // 2)
+    attack("  compressed", ["convert", source, at("long.parquet"), "--overwrite"], (0,), limit=4 * size)
     check("a record of 300 MB changes in Parquet", run(["diff", source, at("long.parquet")])[0] == 0)
     for name in os.listdir(folder):
         if name.startswith(("long.", "repaired.")):
