@@ -22,6 +22,21 @@ pub fn with_timestamp_unit(schema: &Schema, unit: TimeUnit) -> SchemaRef {
     with_fields(schema, &|field| with_timestamps(field, unit))
 }
 
+/// Replaces each field that a type contains, of a list, a struct or a map, by what `replace` makes of it. Types without fields stay
+/// as they are.
+pub fn replace_fields(data_type: &DataType, replace: impl Fn(&FieldRef) -> FieldRef) -> DataType {
+    match data_type {
+        DataType::List(item) => DataType::List(replace(item)),
+        DataType::LargeList(item) => DataType::LargeList(replace(item)),
+        DataType::ListView(item) => DataType::ListView(replace(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(replace(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(replace(item), *length),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(replace).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(replace(entries), *is_sorted),
+        other => other.clone(),
+    }
+}
+
 fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
     let replace = |item: &FieldRef| {
         let is_step = matches!(item.data_type(), DataType::List(_));
@@ -31,7 +46,7 @@ fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
         DataType::List(item) => DataType::List(replace(item)),
         DataType::LargeList(item) => DataType::LargeList(replace(item)),
         DataType::FixedSizeList(item, length) => DataType::FixedSizeList(replace(item), *length),
-        other => with_parts(other, &|part| with_items(part, nullable)),
+        other => replace_fields(other, |part| with_items(part, nullable)),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
@@ -39,19 +54,9 @@ fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
 fn with_timestamps(field: &FieldRef, unit: TimeUnit) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Timestamp(TimeUnit::Nanosecond, zone) => DataType::Timestamp(unit, zone.clone()),
-        other => with_parts(other, &|part| with_timestamps(part, unit)),
+        other => replace_fields(other, |part| with_timestamps(part, unit)),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
-}
-
-/// Returns a type with other items of lists, fields of structs and entries of maps.
-fn with_parts(data_type: &DataType, replace: &dyn Fn(&FieldRef) -> FieldRef) -> DataType {
-    match data_type {
-        DataType::List(item) => DataType::List(replace(item)),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(replace).collect()),
-        DataType::Map(entries, sorted) => DataType::Map(replace(entries), *sorted),
-        other => other.clone(),
-    }
 }
 
 fn with_fields(schema: &Schema, replace: &dyn Fn(&FieldRef) -> FieldRef) -> SchemaRef {

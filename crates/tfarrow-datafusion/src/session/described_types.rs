@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, FieldRef, Fields, Schema};
 use datafusion::logical_expr::{DescribeTable, LogicalPlan};
-
-use crate::schema::nested::replace_fields;
+use tfarrow_codec::file_schema::replace_fields;
 
 /// Removes the metadata from the types that a `DESCRIBE` returns. Other plans stay as they are.
 pub(crate) fn without_metadata(plan: LogicalPlan) -> LogicalPlan {

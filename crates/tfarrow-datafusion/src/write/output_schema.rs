@@ -4,8 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{common::plan_err, error::Result};
-
-use crate::schema::nested::replace_fields;
+use tfarrow_codec::file_schema::replace_fields;
 
 /// Rejects columns, or fields of a struct, with equal names: most programs cannot read JSON objects and Parquet files that
 /// have them.
