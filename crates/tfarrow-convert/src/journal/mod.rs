@@ -53,8 +53,6 @@ struct JournalState {
     file: File,
     /// The number of outputs that this run has started.
     started: u64,
-    /// The outputs that this run has completed.
-    completed: Vec<CompletedOutput>,
 }
 
 /// A line of the journal.
@@ -131,7 +129,7 @@ impl Journal {
         let kept: HashSet<_> = kept.collect();
         parts.iter().filter(|part| !kept.contains(part.as_str())).for_each(|part| remove(&folder, part));
         rewrite(&mut file, fingerprint, completed.values()).map_err(wrap)?;
-        let state = Mutex::new(JournalState { file, started: 0, completed: Vec::new() });
+        let state = Mutex::new(JournalState { file, started: 0 });
         let speculation_failed = speculation_failed && resume;
         Ok(Self { path: path.to_owned(), folder, state, earlier: completed, speculation_failed, new_folders })
     }
@@ -191,12 +189,9 @@ impl Journal {
     /// # Errors
     /// I/O errors.
     pub(crate) fn record_completed(&self, output: CompletedOutput) -> Result<()> {
-        self.append(&Line::Completed(output.clone()))?;
-        let mut state = self.lock();
+        self.append(&Line::Completed(output))?;
         // Other lines are not synced: if they are lost in a crash, an unfinished file remains, or a shard is converted again.
-        state.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
-        state.completed.push(output);
-        Ok(())
+        self.lock().file.sync_data().map_err(|e| Error::io(&self.path, e))
     }
 
     fn append(&self, line: &Line) -> Result<()> {
@@ -241,14 +236,20 @@ impl Journal {
         path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()
     }
 
+    /// Whether a completed output exists. The journal lists them, so that a run holds no list of them. If it cannot be read, an output
+    /// may exist.
+    fn has_output(&self) -> bool {
+        let file = &mut self.lock().file;
+        let contents = file.seek(SeekFrom::Start(0)).and_then(|_| JournalContents::read(file));
+        let exists = |name: &String| self.folder.join(name).exists();
+        let has_file = |output: &CompletedOutput| exists(&output.output) || exists(&output.part);
+        contents.map_or(true, |contents| contents.completed.values().any(has_file))
+    }
+
     /// Removes the journal if the conversion is `complete`, or if no completed output exists. Returns whether the conversion
     /// can be resumed.
     pub(crate) fn close(self, complete: bool) -> bool {
-        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let exists = |output: &CompletedOutput| {
-            [&output.output, &output.part].iter().any(|name| self.folder.join(name).exists())
-        };
-        if !complete && self.earlier.values().chain(&state.completed).any(exists) {
+        if !complete && self.has_output() {
             return true;
         }
         // Unfinished files of the interrupted run that this run did not use, such as those of a changed source.

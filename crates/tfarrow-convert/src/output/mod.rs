@@ -147,10 +147,10 @@ impl Output {
     pub(crate) fn close(self) -> Result<ClosedOutput> {
         match self {
             Self::File(file, hash) => Ok(ClosedOutput::File(file.close()?, hash.digest())),
-            Self::Existing(file) => file.close().map(ClosedOutput::Named),
+            Self::Existing(file) => file.close().map(ClosedOutput::Existing),
             Self::Stream(mut stream, bytes) => {
                 io::Write::flush(&mut stream).map_err(|e| Error::io(Destination::Stream.name(), e))?;
-                Ok(ClosedOutput::Named(bytes))
+                Ok(ClosedOutput::Stream(bytes))
             }
         }
     }
@@ -186,8 +186,10 @@ impl io::Write for Output {
 pub(crate) enum ClosedOutput {
     /// A file without its name, and the hash of its bytes.
     File(CompleteFile, u64),
-    /// The number of bytes of an existing file, which has its name, or of a stream.
-    Named(u64),
+    /// The number of bytes of an existing file, which has its name.
+    Existing(u64),
+    /// The number of bytes of a stream.
+    Stream(u64),
 }
 
 impl ClosedOutput {
@@ -205,28 +207,40 @@ impl ClosedOutput {
         }
     }
 
-    /// Gives a file the name `destination`, which must be in the folder of the file. Returns the bytes of the output. If another
-    /// process has given an equal file this name in the meantime, that file is kept.
+    /// Returns the output with another name, that of a file in the same folder, for [`persist`](Self::persist).
+    ///
+    /// # Errors
+    /// The name cannot be that of an object.
+    pub(crate) fn named(self, destination: Destination) -> Result<Self> {
+        match (self, destination) {
+            (Self::File(file, hash), Destination::File(path)) => Ok(Self::File(file.with_target(path)?, hash)),
+            (other, _) => Ok(other),
+        }
+    }
+
+    /// Whether the output is a file or an object, and not a stream.
+    pub(crate) fn is_file(&self) -> bool {
+        !matches!(self, Self::Stream(_))
+    }
+
+    /// Gives a file its name. Returns the bytes of the output. If another process has given an equal file this name in the meantime,
+    /// that file is kept.
     ///
     /// # Errors
     /// [`Error::Differs`] if another process has written a different file in the meantime, and I/O errors.
-    pub(crate) fn persist(self, destination: &Destination, options: &OutputOptions) -> Result<u64> {
-        match (self, destination.file()) {
-            (Self::File(file, hash), Some(path)) => {
-                let size = file.size();
-                match file.persist_as(path) {
+    pub(crate) fn persist(self, options: &OutputOptions) -> Result<u64> {
+        match self {
+            Self::File(file, hash) => {
+                let (path, size) = (file.target().to_owned(), file.size());
+                match file.persist() {
                     Ok(()) => Ok(size),
                     Err(error) if options.is_attempt || options.earlier == Earlier::Compared => {
-                        unless_equal(path, hash, error).map(|()| size)
+                        unless_equal(&path, hash, error).map(|()| size)
                     }
                     Err(error) => Err(error.into()),
                 }
             }
-            (Self::File(file, _), None) => {
-                debug_assert!(false, "the output of a stream is not a file");
-                Err(Error::Usage(format!("internal error: a file of {} bytes has no name", file.size())))
-            }
-            (Self::Named(bytes), _) => Ok(bytes),
+            Self::Existing(bytes) | Self::Stream(bytes) => Ok(bytes),
         }
     }
 }
@@ -281,12 +295,12 @@ mod tests {
         for earlier in [Earlier::Compared, Earlier::Replaced] {
             let [first, second, third, late] =
                 [b"same", b"same", b"same", b"late"].map(|bytes| written(&destination, earlier, bytes));
-            assert_eq!(first.persist(&destination, &options(earlier)).unwrap(), 4);
-            assert_eq!(second.persist(&destination, &options(earlier)).unwrap(), 4);
+            assert_eq!(first.persist(&options(earlier)).unwrap(), 4);
+            assert_eq!(second.persist(&options(earlier)).unwrap(), 4);
             // Another attempt has ended, and has removed all temporary files.
             attempts::remove([path.as_path()].into_iter());
-            assert_eq!(third.persist(&destination, &options(earlier)).unwrap(), 4);
-            let error = late.persist(&destination, &options(earlier)).unwrap_err();
+            assert_eq!(third.persist(&options(earlier)).unwrap(), 4);
+            let error = late.persist(&options(earlier)).unwrap_err();
             assert_eq!(matches!(error, Error::Differs { .. }), earlier == Earlier::Compared, "{error}");
             assert_eq!(fs::read(&path).unwrap(), b"same");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

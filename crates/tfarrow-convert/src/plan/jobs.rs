@@ -1,4 +1,9 @@
 //! The jobs of a conversion: one for each shard, or one for all shards if the conversion writes new shards or one file.
+//!
+//! ```text
+//! Conversion ─▶ Jobs: what all jobs share ─▶ JobSpec: the shards and outputs of one ─▶ RouteJob
+//!               once, with all checks        when a worker begins it
+//! ```
 
 use std::{
     iter,
@@ -7,21 +12,17 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{Schema, SchemaRef};
 use parquet::schema::types::TypePtr;
-use tfarrow_codec::{
-    EncoderBuilder, OnConflict, RecordType,
-    file_schema::{with_nullable_items, with_timestamp_unit},
-    schema::{RECORD_TYPE, feature_of, record_type_of, role_of, with_record_type},
-};
+use tfarrow_codec::EncoderBuilder;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    CompleteFile, ExistingObject, Inferred, ReadOptions, Shard, ShardFormat, are_events, count, existing_objects,
-    file_names, is_remote,
+    CompleteFile, ExistingObject, Inferred, Shard, ShardFormat, count, existing_objects, file_names, is_remote,
 };
 
 use super::{
     OutputPlace,
+    columns::{JobColumns, ReadColumns},
     fingerprint::fingerprint,
     folders,
     origin::OriginalShard,
@@ -29,7 +30,7 @@ use super::{
     setup::Conversion,
 };
 use crate::{
-    ConvertOptions, Error, OutputCompression, Reshard, Result, Target, TimestampUnit,
+    Error, OutputCompression, Reshard, Result, Target,
     earlier::Earlier,
     formats::{
         RowFormat,
@@ -47,7 +48,7 @@ use crate::{
     selection::columns_with_bloom_filter,
     worker::{
         DecodeConfig,
-        job::{self, CommitMode, Job, JobTotals, Naming, OutputRecord, RouteJob},
+        job::{self, ClosedJob, CommitMode, Job, JobTotals, Naming, NewJob, OutputRecord, RouteJob, UnnamedOutput},
         routes::{CopyFrames, Decode, Reencode, Route},
     },
 };
@@ -61,50 +62,38 @@ struct JobSpec<'c> {
     shards: Vec<(usize, Shard)>,
     /// The size of new shards, and the number of records in all shards.
     reshard: Option<(Reshard, u64)>,
+    columns: JobColumns,
     /// The columns of the outputs, with the metadata of the files.
     schema: SchemaRef,
-    /// The columns that are read of Parquet or Arrow sources; `None` for all.
-    columns: Option<ReadColumns>,
-    /// Whether the items of lists become nullable.
-    nullable_items: bool,
     compression: OutputCompression,
     naming: Naming,
     /// The policy for existing outputs.
     earlier: Earlier,
     /// The record of the output for later runs.
     record: OutputRecord<'c>,
-    /// The totals of an output that an earlier run completed, and its file if it has no name yet.
-    completed: Option<(JobTotals, Option<ClosedOutput>)>,
 }
 
-/// The columns of a job.
-#[derive(Default)]
-struct JobColumns {
-    /// Those of its outputs; `None` for copied frames.
-    schema: Option<SchemaRef>,
-    /// Those that are read of Parquet or Arrow sources; `None` for all.
-    read: Option<ReadColumns>,
-    /// Whether the items of lists become nullable.
-    nullable_items: bool,
+/// The new shards of a job.
+struct NewShards {
+    reshard: Reshard,
+    /// The numbers of the shards that they are made of.
+    sources: Vec<usize>,
+    /// The number of records in these shards; 0 if the size of new shards is given.
+    records: u64,
+    naming: Naming,
 }
 
-/// The columns that are read of Parquet or Arrow sources.
-#[derive(Clone, Debug)]
-struct ReadColumns {
-    /// Their indices, in ascending order.
-    indices: Arc<[usize]>,
-    /// For each column of the output, its place among them.
-    order: Arc<[usize]>,
-}
-
-impl ReadColumns {
-    /// The columns with these indices, in the order of the output.
-    fn new(selected: &[usize]) -> Self {
-        let mut indices = selected.to_vec();
-        indices.sort_unstable();
-        let order = selected.iter().filter_map(|index| indices.binary_search(index).ok()).collect();
-        Self { indices: indices.into(), order }
-    }
+/// The jobs of a conversion. Each is made when it is needed.
+struct Jobs<'j, 'c> {
+    conversion: &'j Conversion<'c>,
+    /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
+    decoding: Option<Arc<DecodeConfig>>,
+    /// The new shards of each job; empty if each job has one output of the conversion.
+    new_shards: Vec<NewShards>,
+    /// The existing object of each output.
+    existing: Vec<Option<ExistingObject>>,
+    /// The fingerprint of the options.
+    fingerprint: String,
 }
 
 impl<'c> Conversion<'c> {
@@ -120,13 +109,8 @@ impl<'c> Conversion<'c> {
             true => CommitMode::AllJobs,
             false => CommitMode::EachJob,
         };
-        job::run(self.jobs(inferred)?, self.options.jobs.max(1), mode)
-    }
-
-    fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
-        let decoding = self.decode_config(inferred)?;
-        let specs = self.specs(decoding.as_deref(), inferred)?;
-        specs.into_iter().map(|spec| self.job(decoding.as_ref(), spec)).collect()
+        let jobs = Jobs::new(self, inferred)?;
+        job::run(jobs.count(), &|number| jobs.begin(number), self.options.jobs.max(1), mode, self.progress)
     }
 
     /// The jobs of a dry run. Checks that the output format can hold the columns.
@@ -134,417 +118,47 @@ impl<'c> Conversion<'c> {
     /// # Errors
     /// Columns that the output format cannot hold.
     pub(crate) fn planned_jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<PlannedJob>> {
-        let decoding = self.decode_config(inferred)?;
-        let is_copy = self.plan.target == Target::TfRecord && self.reads_tfrecord() && decoding.is_none();
-        let planned = |spec: JobSpec<'c>| {
-            let source = |(_, shard): &(usize, Shard)| PlannedSource { path: shard.path.clone(), bytes: shard.size };
-            let planned = PlannedJob {
-                sources: spec.shards.iter().map(source).collect(),
-                outputs: PlannedOutputs::of(&spec.naming),
-                compression: spec.compression,
-                columns: (!is_copy).then(|| Arc::clone(&spec.schema)),
-            };
-            self.job(decoding.as_ref(), spec).map(|_| planned)
-        };
-        self.specs(decoding.as_deref(), inferred)?.into_iter().map(planned).collect()
+        let jobs = Jobs::new(self, inferred)?;
+        (0..jobs.count()).map(|number| jobs.planned(number)).collect()
     }
 
-    /// The shards and outputs of the jobs.
-    fn specs(&self, decoding: Option<&DecodeConfig>, inferred: Option<&Inferred>) -> Result<Vec<JobSpec<'c>>> {
-        if let Some(reshard) = self.options.reshard {
-            let sets = folders::sets(self.shards, &self.options.partition_by)?;
-            return sets.into_iter().map(|set| self.reshard_spec(reshard, set, decoding, inferred)).collect();
-        }
-        let objects = self.existing_objects()?;
-        let fingerprint = fingerprint(self.plan.target, self.options);
-        let spec = |((shards, output), object): (&(Range<usize>, Destination), Option<ExistingObject>)| {
-            let original = self.original(shards.clone());
-            let JobColumns { schema, read, nullable_items } = self.columns(decoding, shards.clone())?;
-            let schema = file_schema(schema.as_ref(), &original);
-            let compression = original.resolve(self.compression);
-            let record = self.output_record(shards.clone(), &schema, output, &fingerprint);
-            let completed = match object {
-                Some(object) => self.up_to_date(&record, &object).map(|totals| (totals, None)),
-                None => self.completed(&record, output)?,
-            };
-            // A completed output of an interrupted run is replaced if its sources, its columns or its bytes have changed.
-            let was_completed = |path| record.journal.is_some_and(|journal| journal.has_completed(path));
-            let earlier = match output.file().is_some_and(was_completed) {
-                true => Earlier::Replaced,
-                false => self.options.earlier(),
-            };
-            Ok::<_, Error>(JobSpec {
-                shards: shards.clone().zip(self.shards_of(shards).iter().cloned()).collect(),
-                reshard: None,
-                schema,
-                columns: read,
-                nullable_items,
-                compression,
-                naming: Naming::One(output.clone()),
-                earlier,
-                record,
-                completed,
-            })
-        };
-        self.outputs.iter().zip(objects).map(spec).collect()
+    /// The new shards of each job; none if the shards are kept. Counts records where the number of new shards is given.
+    fn new_shards(&self, decoding: Option<&DecodeConfig>, inferred: Option<&Inferred>) -> Result<Vec<NewShards>> {
+        let Some(reshard) = self.options.reshard else { return Ok(Vec::new()) };
+        // Sources whose columns differ are found before records are counted.
+        self.columns(decoding, 0..self.shards.len())?;
+        let sets = folders::sets(self.shards, &self.options.partition_by)?;
+        sets.into_iter().map(|(folder, sources)| self.new_shards_of(reshard, &folder, sources, inferred)).collect()
     }
 
-    /// The existing object of each output, if existing outputs are compared.
-    fn existing_objects(&self) -> Result<Vec<Option<ExistingObject>>> {
-        if self.options.earlier() != Earlier::Compared {
-            return Ok(self.outputs.iter().map(|_| None).collect());
-        }
-        let files: Vec<_> = self.outputs.iter().map(|(_, output)| output.name()).collect();
-        Ok(existing_objects(&files)?)
-    }
-
-    /// The record of an output of these shards.
-    fn output_record(
-        &self,
-        shards: Range<usize>,
-        schema: &SchemaRef,
-        output: &Destination,
-        fingerprint: &str,
-    ) -> OutputRecord<'c> {
-        let sources = self.shards_of(&shards);
-        let is_object = output.file().and_then(Path::to_str).is_some_and(is_remote);
-        OutputRecord {
-            journal: self.journal.filter(|_| output.file().is_some()),
-            shards,
-            source: source_of(sources, schema),
-            made_of: if is_object { MadeOf::of(fingerprint, sources, schema) } else { None },
-        }
-    }
-
-    /// The totals of an object that was made of the same data with the same options; `None` for another one.
-    fn up_to_date(&self, record: &OutputRecord<'_>, object: &ExistingObject) -> Option<JobTotals> {
-        let records = record.made_of.as_ref()?.records(object.note()?)?;
-        self.progress.add_bytes(self.bytes_of(&record.shards));
-        Some(JobTotals { files: 1, bytes: object.size(), records, ..JobTotals::default() })
-    }
-
-    /// The totals of an output that an interrupted run has completed, and its file if it has no name yet; `None` for another one.
-    fn completed(
-        &self,
-        record: &OutputRecord<'_>,
-        output: &Destination,
-    ) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
-        let Some((journal, path)) = record.journal.zip(output.file()) else { return Ok(None) };
-        let Some((completed, place)) = journal.find_completed(path, record.source) else { return Ok(None) };
-        self.progress.add_bytes(self.bytes_of(&record.shards));
-        let CompletedOutput { bytes, hash, records, lossy_changes, .. } = completed;
-        let totals = JobTotals { records, lossy_changes: lossy_changes.into_iter().collect(), ..JobTotals::default() };
-        if place == path {
-            return Ok(Some((JobTotals { files: 1, bytes, ..totals }, None)));
-        }
-        // An output without a name is counted when it is committed.
-        let file = CompleteFile::found(&place, path, true)?;
-        Ok(Some((totals, Some(ClosedOutput::File(file, hash)))))
-    }
-
-    /// The shards of these numbers.
-    fn shards_of(&self, numbers: &Range<usize>) -> &'c [Shard] {
-        self.shards.get(numbers.clone()).unwrap_or_default()
-    }
-
-    /// Bytes of the shards of these numbers, as stored.
-    fn bytes_of(&self, numbers: &Range<usize>) -> u64 {
-        self.shards_of(numbers).iter().map(|shard| shard.size).sum()
-    }
-
-    /// The metadata about the original shards that their common output has.
-    fn original(&self, shards: Range<usize>) -> OriginalShard {
-        OriginalShard::common(self.sources.get(shards).unwrap_or_default().iter().map(|source| &source.original))
-    }
-
-    /// The columns of the job of these shards.
-    fn columns(&self, decoding: Option<&DecodeConfig>, shards: Range<usize>) -> Result<JobColumns> {
-        if let Some(decoding) = decoding {
-            return Ok(JobColumns { schema: Some(decoding.columns()), ..JobColumns::default() });
-        }
-        let path = self.shards.get(shards.start).map(|shard| shard.path.as_path());
-        let Some((schema, nullable_items)) = self.one_schema(shards)? else { return Ok(JobColumns::default()) };
-        let Some(selected) = self.select(&schema, path, false)? else {
-            return Ok(JobColumns { schema: Some(schema), read: None, nullable_items });
-        };
-        let schema = Some(project(&schema, &selected)?);
-        Ok(JobColumns { schema, read: Some(ReadColumns::new(&selected)), nullable_items })
-    }
-
-    /// The indices of the selected columns of `schema`; `None` if all columns are converted. Errors have the path `path`, and
-    /// whether the columns are `sampled`.
-    fn select(&self, schema: &SchemaRef, path: Option<&Path>, sampled: bool) -> Result<Option<Vec<usize>>> {
-        let selected = self.selection.as_ref().map(|selection| selection.select(schema)).transpose();
-        selected.map_err(|message| Error::Selection { path: path.map(Path::to_owned), message, sampled })
-    }
-
-    /// The inferred columns. A feature of more than one kind has a column for each where columns are selected, because it may
-    /// not be among them.
-    fn inferred_schema(&self, inferred: &Inferred) -> Result<SchemaRef> {
-        let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
-        let on_conflict = if self.selection.is_some() { OnConflict::Split } else { *on_conflict };
-        Ok(inferred.schema_with(*layout, *record_type, on_conflict)?)
-    }
-
-    /// Checks that no feature of these columns has more than one kind, if that is an error.
-    fn check_conflicts(&self, inferred: &Inferred, columns: &SchemaRef) -> Result<()> {
-        let ConvertOptions { record_type, on_conflict: OnConflict::Fail, .. } = self.options else { return Ok(()) };
-        let is_of = |field: &Field, role, feature: &str| role_of(field) == Some(role) && feature_of(field) == feature;
-        let is_wanted = |role, feature: &str| columns.fields().iter().any(|field| is_of(field, role, feature));
-        Ok(inferred.check_kinds(*record_type, &is_wanted)?)
-    }
-
-    /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
-    fn decode_config(&self, inferred: Option<&Inferred>) -> Result<Option<Arc<DecodeConfig>>> {
-        if !self.decodes() {
-            return match self.options.timestamp_unit {
-                TimestampUnit::Microseconds if !self.plan.own.is_empty() => Err(no_timestamps()),
-                _ => Ok(None),
-            };
-        }
-        let schema = match (&self.options.schema, inferred) {
-            (Some(schema), _) => with_type(schema, self.options.record_type),
-            (None, Some(inferred)) => self.inferred_schema(inferred)?,
-            (None, None) => {
-                debug_assert!(false, "columns are inferred if they are not given");
-                return Err(Error::Usage("internal error: no columns to decode TFRecord to".to_owned()));
-            }
-        };
-        let schema = self.written_schema(&schema)?;
-        // The folders of TensorBoard's files are the names of runs.
-        if !are_events(self.shards) {
-            folders::check_type(self.shards, record_type_of(&schema))?;
-        }
-        let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
-        let strict = match record_type_of(&schema) {
-            // A field that the descriptor does not define would be lost.
-            RecordType::Message => !self.options.lossy,
-            RecordType::Example | RecordType::SequenceExample | RecordType::ExampleList | RecordType::Raw => {
-                self.options.record_type.is_none()
-            }
-        };
-        // The column of raw records contains their bytes, so that it needs no exact form.
-        let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
-        let ReadOptions { on_error, limits, .. } = self.options.read;
-        let projection = self.select(&schema, None, sampled)?;
-        let projected =
-            projection.as_ref().map_or_else(|| Ok(Arc::clone(&schema)), |wanted| project(&schema, wanted))?;
-        if let Some(inferred) = inferred.filter(|_| projection.is_some()) {
-            self.check_conflicts(inferred, &projected)?;
-        }
-        let mut decoding = DecodeConfig {
-            schema,
-            projection,
-            projected,
-            selection: self.selection.clone(),
-            exact,
-            verify_crc: self.options.verify_crc,
-            on_error,
-            limits,
-            sampled,
-            strict,
-            parquet: None,
-        };
-        if self.plan.target == Target::Parquet {
-            decoding.parquet = Some(ParquetColumns::of_records(&decoding.columns())?);
-        }
-        Ok(Some(Arc::new(decoding)))
-    }
-
-    /// The columns that records are decoded to, as the outputs have them. No record has a null within a list, and programs that
-    /// read Parquet files make use of that. Functions of SQL put nulls in the lists of Arrow files.
-    ///
-    /// # Errors
-    /// A unit of timestamps for records that have none.
-    fn written_schema(&self, schema: &SchemaRef) -> Result<SchemaRef> {
-        let schema = with_nullable_items(schema, self.plan.target != Target::Parquet);
-        match self.options.timestamp_unit {
-            TimestampUnit::Nanoseconds => Ok(schema),
-            TimestampUnit::Microseconds if record_type_of(&schema) == RecordType::Message => {
-                Ok(with_timestamp_unit(&schema, TimeUnit::Microsecond))
-            }
-            TimestampUnit::Microseconds => Err(no_timestamps()),
-        }
-    }
-
-    /// A job of the route from the format of the sources to the format of the outputs.
-    fn job(&self, decoding: Option<&Arc<DecodeConfig>>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
-        let (schema, compression) = (Arc::clone(&spec.schema), spec.compression);
-        let level = self.options.compression_level;
-        match self.plan.target {
-            Target::Parquet => {
-                let (group_rows, group_bytes) = self.row_group();
-                let (bloom_filters, page_index) =
-                    (self.bloom_filters(decoding.map(Arc::as_ref), &spec)?, self.options.page_index);
-                let columns = self.parquet_columns(decoding, &spec)?;
-                let format = ParquetFileFormat {
-                    columns,
-                    compression,
-                    level,
-                    group_rows,
-                    group_bytes,
-                    bloom_filters,
-                    page_index,
-                };
-                self.job_of_rows(decoding, format, spec)
-            }
-            Target::Arrow => self.job_of_rows(decoding, ArrowFileFormat { schema, compression, level }, spec),
-            Target::TfRecord => {
-                let format = TfRecordFileFormat { compression: compression_of(compression), level };
-                if self.reads_tfrecord() && decoding.is_none() {
-                    let (verify_crc, on_error) = (self.options.verify_crc, self.options.read.on_error);
-                    return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
-                }
-                let format = TfRecordRowFormat { file: format, builder: self.encoder_builder(), schema };
-                self.job_of_rows(decoding, format, spec)
-            }
-        }
-    }
-
-    /// The columns of a Parquet file.
-    fn parquet_columns(&self, decoding: Option<&Arc<DecodeConfig>>, spec: &JobSpec<'_>) -> Result<ParquetColumns> {
-        match decoding.and_then(|decoding| decoding.parquet.as_ref()) {
-            Some(columns) => Ok(columns.with_metadata(&spec.schema)),
-            None => ParquetColumns::of_rows(&spec.schema, &self.parquet_types(spec)),
-        }
-    }
-
-    /// The Parquet type of each column of the output in the sources of a job; `None` for a column that has none, or several.
-    fn parquet_types(&self, spec: &JobSpec<'_>) -> Vec<Option<TypePtr>> {
-        let source = |(number, _): &(usize, Shard)| self.sources.get(*number).and_then(|source| source.parquet.clone());
-        let mut sources = spec.shards.iter().map(source);
-        let Some(first) = sources.next().flatten() else { return Vec::new() };
-        let mut types: Vec<_> = first.root_schema().get_fields().iter().cloned().map(Some).collect();
-        for other in sources {
-            let other = other.iter().flat_map(|other| other.root_schema().get_fields()).map(Some);
-            let other = other.chain(iter::repeat(None));
-            types
-                .iter_mut()
-                .zip(other)
-                .filter(|(known, other)| known.as_ref() != *other)
-                .for_each(|(known, _)| *known = None);
-        }
-        let Some(ReadColumns { indices, order }) = &spec.columns else { return types };
-        let selected = order.iter().map(|place| types.get(*indices.get(*place)?)?.clone());
-        selected.collect()
-    }
-
-    /// The indices of the columns with a Bloom filter.
-    fn bloom_filters(&self, decoding: Option<&DecodeConfig>, spec: &JobSpec<'_>) -> Result<Vec<usize>> {
-        let patterns = NamePattern::all(&self.options.bloom_filters)?;
-        columns_with_bloom_filter(&patterns, &spec.schema).map_err(|message| {
-            // The columns of TFRecord are those of the data set, and not of one file.
-            let path = spec.shards.first().filter(|_| decoding.is_none()).map(|(_, shard)| shard.path.clone());
-            Error::Selection { path, message, sampled: decoding.is_some_and(|decoding| decoding.sampled) }
-        })
-    }
-
-    fn job_of_rows<F>(
-        &self,
-        decoding: Option<&Arc<DecodeConfig>>,
-        format: F,
-        spec: JobSpec<'c>,
-    ) -> Result<Box<dyn Job + '_>>
-    where
-        F: RowFormat + 'c,
-        Decode<F>: Route,
-        Reencode<F>: Route,
-    {
-        // Finds columns that the format cannot hold before anything is written.
-        if let Err(error) = format.encoder() {
-            return Err(match error {
-                Error::Columns { path: None, source } => {
-                    Error::Columns { path: spec.shards.first().map(|(_, shard)| shard.path.clone()), source }
-                }
-                error => error,
-            });
-        }
-        Ok(match decoding {
-            Some(decoding) => self.job_of_route(Decode { decoding: Arc::clone(decoding), format }, spec),
-            None => {
-                let order = spec.columns.as_ref().map(|columns| Arc::clone(&columns.order));
-                let nullable_items = spec.nullable_items;
-                self.job_of_route(Reencode { format, order, nullable_items }, spec)
-            }
-        })
-    }
-
-    fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Box<dyn Job + '_> {
-        let JobSpec { shards, reshard, columns, naming, earlier, record, completed, .. } = spec;
-        let reader = UnitReader::new(shards, self.unit_size(), self.context());
-        let reader = reader.with_columns(columns.map(|columns| columns.indices));
-        let reader = reader.with_stored_types(self.plan.target == Target::Arrow);
-        let reader = match reshard {
-            Some((reshard, records)) => reader.with_reshard(reshard, records),
-            None => reader,
-        };
-        let (is_attempt, stream) = (self.options.part.is_some(), self.options.stream.clone());
-        let options = OutputOptions { earlier, is_attempt, stream };
-        let job = RouteJob::new(route, reader, (naming, options), self.context()).with_record(record);
-        match completed {
-            Some((totals, uncommitted)) => Box::new(job.completed(totals, uncommitted)),
-            None => Box::new(job),
-        }
-    }
-
-    fn encoder_builder(&self) -> EncoderBuilder {
-        let builder = EncoderBuilder::new().with_limits(self.options.read.limits).with_lossy(self.options.lossy);
-        self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
-    }
-
-    /// Maximum rows and encoded bytes of a row group.
-    fn row_group(&self) -> (usize, usize) {
-        (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1))
-    }
-
-    fn unit_size(&self) -> UnitSize {
-        let (rows, bytes) = match self.plan.target {
-            Target::Parquet => self.row_group(),
-            Target::TfRecord | Target::Arrow => (usize::MAX, CHUNK_BYTES),
-        };
-        UnitSize { rows, bytes }
-    }
-
-    /// The job of the shards of these numbers, which writes new shards to this folder below the destination.
-    fn reshard_spec(
+    /// The new shards of the shards of these numbers, in the folder `partition` below the destination.
+    fn new_shards_of(
         &self,
         reshard: Reshard,
-        (partition, numbers): (PathBuf, Vec<usize>),
-        decoding: Option<&DecodeConfig>,
+        partition: &Path,
+        sources: Vec<usize>,
         inferred: Option<&Inferred>,
-    ) -> Result<JobSpec<'c>> {
+    ) -> Result<NewShards> {
         let OutputPlace::Folder(folder) = &self.plan.place else {
             return Err(Error::Usage("new shards need a folder as the destination".to_owned()));
         };
         let folder = if partition.as_os_str().is_empty() { folder.clone() } else { folder.join(partition) };
-        let shards: Vec<_> =
-            numbers.iter().filter_map(|number| Some((*number, self.shards.get(*number)?.clone()))).collect();
-        let JobColumns { schema, read, nullable_items } = self.columns(decoding, 0..self.shards.len())?;
         let count = match reshard {
             Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
             Reshard::Bytes(_) => None,
         };
-        let naming = self.set_naming(&folder, count, shards.first().map(|(_, shard)| shard))?;
+        let first = sources.first().and_then(|number| self.shards.get(*number));
+        let naming = self.set_naming(&folder, count, first)?;
         let records = match (reshard, inferred) {
             (Reshard::Bytes(_), _) => 0,
-            (Reshard::Shards(_), Some(inferred)) if inferred.sampled.is_none() && shards.len() == self.shards.len() => {
+            (Reshard::Shards(_), Some(inferred))
+                if inferred.sampled.is_none() && sources.len() == self.shards.len() =>
+            {
                 inferred.summary.records()
             }
-            (Reshard::Shards(_), _) => self.count(&shards)?,
+            (Reshard::Shards(_), _) => self.count(&sources)?,
         };
-        Ok(JobSpec {
-            shards,
-            reshard: Some((reshard, records)),
-            schema: file_schema(schema.as_ref(), &OriginalShard::default()),
-            columns: read,
-            nullable_items,
-            compression: OriginalShard::default().resolve(self.compression),
-            naming,
-            earlier: self.options.earlier(),
-            // New shards are not resumed, but the journal lists the unfinished files that a later run has to remove.
-            record: OutputRecord { journal: self.journal, ..OutputRecord::default() },
-            completed: None,
-        })
+        Ok(NewShards { reshard, sources, records, naming })
     }
 
     /// The names of new shards: the name of the sources' set, and numbers. Checks that the outputs can be written.
@@ -571,69 +185,312 @@ impl<'c> Conversion<'c> {
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
 
-    /// The schema of the sources of one job, which must be the same except for nullable items of lists; `None` for TFRecord. Items
-    /// are nullable if they are so in one source. Returns whether they become so.
-    fn one_schema(&self, shards: Range<usize>) -> Result<Option<(SchemaRef, bool)>> {
-        let sources = self.shards.iter().zip(&self.sources).skip(shards.start).take(shards.len());
-        let mut schemas = sources.filter_map(|(shard, source)| Some((shard, source.schema.as_ref()?)));
-        let Some((first, schema)) = schemas.next() else { return Ok(None) };
-        let nullable = with_nullable_items(schema, true);
-        let mut differs = false;
-        for (shard, other) in schemas {
-            if other.fields() == schema.fields() {
-                continue;
-            }
-            if with_nullable_items(other, true).fields() != nullable.fields() {
-                return Err(Error::Data(format!(
-                    "{}: the columns differ from those of {}; new shards, and one file for many sources, need the same columns \
-                     in all sources",
-                    shard.path.display(),
-                    first.path.display()
-                )));
-            }
-            differs = true;
-        }
-        // The Arrow files of records have nullable items, whatever file they are made of.
-        let is_of_records = schema.metadata().contains_key(RECORD_TYPE);
-        let becomes_nullable = differs || self.plan.target == Target::Arrow && is_of_records && nullable != *schema;
-        Ok(Some((if becomes_nullable { nullable } else { Arc::clone(schema) }, becomes_nullable)))
-    }
-
-    /// Counts the records of shards.
-    fn count(&self, shards: &[(usize, Shard)]) -> Result<u64> {
-        let rows = |(_, shard): &(usize, Shard)| match shard.format {
+    /// Counts the records of the shards of these numbers.
+    fn count(&self, numbers: &[usize]) -> Result<u64> {
+        let rows = |shard: &Shard| match shard.format {
             ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
             ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => Ok(count_rows(shard)?),
         };
-        shards.iter().map(rows).sum()
+        numbers.iter().filter_map(|number| self.shards.get(*number)).map(rows).sum()
+    }
+
+    /// The existing object of each output, if existing outputs are compared; else nothing.
+    fn existing_objects(&self) -> Result<Vec<Option<ExistingObject>>> {
+        if self.options.earlier() != Earlier::Compared {
+            return Ok(Vec::new());
+        }
+        let files: Vec<_> = self.outputs.iter().map(|(_, output)| output.name()).collect();
+        Ok(existing_objects(&files)?)
+    }
+
+    /// The shards of these numbers.
+    fn shards_of(&self, numbers: &Range<usize>) -> &'c [Shard] {
+        self.shards.get(numbers.clone()).unwrap_or_default()
+    }
+
+    /// The metadata about the original shards that their common output has.
+    fn original(&self, shards: Range<usize>) -> OriginalShard {
+        OriginalShard::common(self.sources.get(shards).unwrap_or_default().iter().map(|source| &source.original))
+    }
+
+    fn encoder_builder(&self) -> EncoderBuilder {
+        let builder = EncoderBuilder::new().with_limits(self.options.read.limits).with_lossy(self.options.lossy);
+        self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
+    }
+
+    /// Maximum rows and encoded bytes of a row group.
+    fn row_group(&self) -> (usize, usize) {
+        (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1))
+    }
+
+    fn unit_size(&self) -> UnitSize {
+        let (rows, bytes) = match self.plan.target {
+            Target::Parquet => self.row_group(),
+            Target::TfRecord | Target::Arrow => (usize::MAX, CHUNK_BYTES),
+        };
+        UnitSize { rows, bytes }
     }
 }
 
-/// The error of a unit of timestamps for columns that have none.
-fn no_timestamps() -> Error {
-    Error::Usage(
-        "the option timestamp_unit is for records that are messages of a type that is given, and are converted to columns: omit it"
-            .to_owned(),
-    )
+impl<'j, 'c> Jobs<'j, 'c> {
+    /// Finds what the jobs have in common, and whether the outputs can be written.
+    ///
+    /// # Errors
+    /// Columns that the output format cannot hold, and sources that cannot be read.
+    fn new(conversion: &'j Conversion<'c>, inferred: Option<&Inferred>) -> Result<Self> {
+        let decoding = conversion.decode_config(inferred)?;
+        let new_shards = conversion.new_shards(decoding.as_deref(), inferred)?;
+        let existing = conversion.existing_objects()?;
+        let fingerprint = fingerprint(conversion.plan.target, conversion.options);
+        let jobs = Self { conversion, decoding, new_shards, existing, fingerprint };
+        // All TFRecord files are decoded to the same columns. Other sources have columns of their own.
+        let checked = if conversion.reads_tfrecord() { 1 } else { jobs.count() };
+        for number in 0..jobs.count().min(checked) {
+            jobs.job(jobs.spec(number)?)?;
+        }
+        Ok(jobs)
+    }
+
+    /// The number of jobs.
+    fn count(&self) -> usize {
+        self.conversion.outputs.len() + self.new_shards.len()
+    }
+
+    /// Begins the job of this number.
+    fn begin(&self, number: usize) -> Result<NewJob<'c>> {
+        let spec = self.spec(number)?;
+        let Some((totals, uncommitted)) = self.completed(number, &spec)? else {
+            return self.job(spec).map(NewJob::Open);
+        };
+        let progress = self.conversion.progress;
+        progress.add_bytes(spec.shards.iter().map(|(_, shard)| shard.size).sum());
+        progress.add_records(totals.records);
+        progress.add_files(totals.files);
+        let options = self.output_options(&spec);
+        let unnamed = uncommitted.map(|output| UnnamedOutput { output, options, is_listed: true });
+        Ok(NewJob::Closed(ClosedJob { totals, outputs: unnamed.into_iter().collect() }))
+    }
+
+    /// The job of this number of a dry run.
+    fn planned(&self, number: usize) -> Result<PlannedJob> {
+        let JobSpec { shards, columns, naming, compression, .. } = self.spec(number)?;
+        let sources = shards.into_iter().map(|(_, shard)| PlannedSource { path: shard.path, bytes: shard.size });
+        let (sources, outputs) = (sources.collect(), PlannedOutputs::of(&naming));
+        Ok(PlannedJob { sources, outputs, compression, columns: columns.schema })
+    }
+
+    fn spec(&self, number: usize) -> Result<JobSpec<'c>> {
+        match (self.conversion.outputs.get(number), self.new_shards.get(number)) {
+            (Some((shards, output)), _) => self.spec_of_output(shards.clone(), output),
+            (None, Some(new_shards)) => self.spec_of_new_shards(new_shards),
+            (None, None) => Err(Error::Usage(format!("internal error: no job {number}"))),
+        }
+    }
+
+    /// The job of these shards, which writes one output.
+    fn spec_of_output(&self, shards: Range<usize>, output: &Destination) -> Result<JobSpec<'c>> {
+        let conversion = self.conversion;
+        let original = conversion.original(shards.clone());
+        let columns = conversion.columns(self.decoding.as_deref(), shards.clone())?;
+        let schema = file_schema(columns.schema.as_ref(), &original);
+        let record = self.output_record(shards.clone(), &schema, output);
+        // A completed output of an interrupted run is replaced if its sources, its columns or its bytes have changed.
+        let was_completed = |path| record.journal.is_some_and(|journal| journal.has_completed(path));
+        let earlier = match output.file().is_some_and(was_completed) {
+            true => Earlier::Replaced,
+            false => conversion.options.earlier(),
+        };
+        Ok(JobSpec {
+            shards: shards.clone().zip(conversion.shards_of(&shards).iter().cloned()).collect(),
+            reshard: None,
+            columns,
+            schema,
+            compression: original.resolve(conversion.compression),
+            naming: Naming::One(output.clone()),
+            earlier,
+            record,
+        })
+    }
+
+    /// The job that writes these new shards.
+    fn spec_of_new_shards(&self, new_shards: &NewShards) -> Result<JobSpec<'c>> {
+        let conversion = self.conversion;
+        let NewShards { reshard, sources, records, naming } = new_shards;
+        let columns = conversion.columns(self.decoding.as_deref(), 0..conversion.shards.len())?;
+        let shards = sources.iter().filter_map(|number| Some((*number, conversion.shards.get(*number)?.clone())));
+        Ok(JobSpec {
+            shards: shards.collect(),
+            reshard: Some((*reshard, *records)),
+            schema: file_schema(columns.schema.as_ref(), &OriginalShard::default()),
+            columns,
+            compression: OriginalShard::default().resolve(conversion.compression),
+            naming: naming.clone(),
+            earlier: conversion.options.earlier(),
+            // New shards are not resumed, but the journal lists the unfinished files that a later run has to remove.
+            record: OutputRecord { journal: conversion.journal, ..OutputRecord::default() },
+        })
+    }
+
+    /// The record of an output of these shards.
+    fn output_record(&self, shards: Range<usize>, schema: &SchemaRef, output: &Destination) -> OutputRecord<'c> {
+        let sources = self.conversion.shards_of(&shards);
+        let is_object = output.file().and_then(Path::to_str).is_some_and(is_remote);
+        OutputRecord {
+            journal: self.conversion.journal.filter(|_| output.file().is_some()),
+            shards,
+            source: source_of(sources, schema),
+            made_of: if is_object { MadeOf::of(&self.fingerprint, sources, schema) } else { None },
+        }
+    }
+
+    /// The totals of an output that an earlier run completed, and its file if it has no name yet; `None` for another output.
+    fn completed(&self, number: usize, spec: &JobSpec<'_>) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
+        match (self.existing.get(number), &spec.naming) {
+            (Some(Some(object)), _) => Ok(up_to_date(&spec.record, object).map(|totals| (totals, None))),
+            (_, Naming::One(Destination::File(path))) => completed_file(&spec.record, path),
+            (_, Naming::One(Destination::Stream) | Naming::Set { .. }) => Ok(None),
+        }
+    }
+
+    /// A job of the route from the format of the sources to the format of the outputs.
+    fn job(&self, spec: JobSpec<'c>) -> Result<Arc<dyn Job + 'c>> {
+        let conversion = self.conversion;
+        let options = conversion.options;
+        let (schema, compression, level) = (Arc::clone(&spec.schema), spec.compression, options.compression_level);
+        match conversion.plan.target {
+            Target::Parquet => {
+                let (group_rows, group_bytes) = conversion.row_group();
+                let (columns, bloom_filters) = (self.parquet_columns(&spec)?, self.bloom_filters(&spec)?);
+                let page_index = options.page_index;
+                let format = ParquetFileFormat {
+                    columns,
+                    compression,
+                    level,
+                    group_rows,
+                    group_bytes,
+                    bloom_filters,
+                    page_index,
+                };
+                self.job_of_rows(format, spec)
+            }
+            Target::Arrow => self.job_of_rows(ArrowFileFormat { schema, compression, level }, spec),
+            Target::TfRecord => {
+                let format = TfRecordFileFormat { compression: compression_of(compression), level };
+                if conversion.reads_tfrecord() && self.decoding.is_none() {
+                    let (verify_crc, on_error) = (options.verify_crc, options.read.on_error);
+                    return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
+                }
+                let format = TfRecordRowFormat { file: format, builder: conversion.encoder_builder(), schema };
+                self.job_of_rows(format, spec)
+            }
+        }
+    }
+
+    /// The columns of a Parquet file.
+    fn parquet_columns(&self, spec: &JobSpec<'_>) -> Result<ParquetColumns> {
+        match self.decoding.as_ref().and_then(|decoding| decoding.parquet.as_ref()) {
+            Some(columns) => Ok(columns.with_metadata(&spec.schema)),
+            None => ParquetColumns::of_rows(&spec.schema, &self.parquet_types(spec)),
+        }
+    }
+
+    /// The Parquet type of each column of the output in the sources of a job; `None` for a column that has none, or several.
+    fn parquet_types(&self, spec: &JobSpec<'_>) -> Vec<Option<TypePtr>> {
+        let of = &self.conversion.sources;
+        let source = |(number, _): &(usize, Shard)| of.get(*number).and_then(|source| source.parquet.clone());
+        let mut sources = spec.shards.iter().map(source);
+        let Some(first) = sources.next().flatten() else { return Vec::new() };
+        let mut types: Vec<_> = first.root_schema().get_fields().iter().cloned().map(Some).collect();
+        for other in sources {
+            let other = other.iter().flat_map(|other| other.root_schema().get_fields()).map(Some);
+            let other = other.chain(iter::repeat(None));
+            types
+                .iter_mut()
+                .zip(other)
+                .filter(|(known, other)| known.as_ref() != *other)
+                .for_each(|(known, _)| *known = None);
+        }
+        let Some(ReadColumns { indices, order }) = &spec.columns.read else { return types };
+        let selected = order.iter().map(|place| types.get(*indices.get(*place)?)?.clone());
+        selected.collect()
+    }
+
+    /// The indices of the columns with a Bloom filter.
+    fn bloom_filters(&self, spec: &JobSpec<'_>) -> Result<Vec<usize>> {
+        let decoding = self.decoding.as_ref();
+        let patterns = NamePattern::all(&self.conversion.options.bloom_filters)?;
+        columns_with_bloom_filter(&patterns, &spec.schema).map_err(|message| {
+            // The columns of TFRecord are those of the data set, and not of one file.
+            let path = spec.shards.first().filter(|_| decoding.is_none()).map(|(_, shard)| shard.path.clone());
+            Error::Selection { path, message, sampled: decoding.is_some_and(|decoding| decoding.sampled) }
+        })
+    }
+
+    fn job_of_rows<F>(&self, format: F, spec: JobSpec<'c>) -> Result<Arc<dyn Job + 'c>>
+    where
+        F: RowFormat + 'c,
+        Decode<F>: Route,
+        Reencode<F>: Route,
+    {
+        // Finds columns that the format cannot hold before anything is written.
+        if let Err(error) = format.encoder() {
+            return Err(match error {
+                Error::Columns { path: None, source } => {
+                    Error::Columns { path: spec.shards.first().map(|(_, shard)| shard.path.clone()), source }
+                }
+                error => error,
+            });
+        }
+        Ok(match &self.decoding {
+            Some(decoding) => self.job_of_route(Decode { decoding: Arc::clone(decoding), format }, spec),
+            None => {
+                let order = spec.columns.read.as_ref().map(|columns| Arc::clone(&columns.order));
+                let nullable_items = spec.columns.nullable_items;
+                self.job_of_route(Reencode { format, order, nullable_items }, spec)
+            }
+        })
+    }
+
+    fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Arc<dyn Job + 'c> {
+        let (conversion, options) = (self.conversion, self.output_options(&spec));
+        let JobSpec { shards, reshard, columns, naming, record, .. } = spec;
+        let reader = UnitReader::new(shards, conversion.unit_size(), conversion.context());
+        let reader = reader.with_columns(columns.read.map(|columns| columns.indices));
+        let reader = reader.with_stored_types(conversion.plan.target == Target::Arrow);
+        let reader = match reshard {
+            Some((reshard, records)) => reader.with_reshard(reshard, records),
+            None => reader,
+        };
+        Arc::new(RouteJob::new(route, reader, (naming, options), conversion.context(), record))
+    }
+
+    fn output_options(&self, spec: &JobSpec<'_>) -> OutputOptions {
+        let options = self.conversion.options;
+        OutputOptions { earlier: spec.earlier, is_attempt: options.part.is_some(), stream: options.stream.clone() }
+    }
+}
+
+/// The totals of an object that was made of the same data with the same options; `None` for another one.
+fn up_to_date(record: &OutputRecord<'_>, object: &ExistingObject) -> Option<JobTotals> {
+    let records = record.made_of.as_ref()?.records(object.note()?)?;
+    Some(JobTotals { files: 1, bytes: object.size(), records, ..JobTotals::default() })
+}
+
+/// The totals of a file that an interrupted run has completed, and the file if it has no name yet; `None` for another one.
+fn completed_file(record: &OutputRecord<'_>, path: &Path) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
+    let Some(journal) = record.journal else { return Ok(None) };
+    let Some((completed, place)) = journal.find_completed(path, record.source) else { return Ok(None) };
+    let CompletedOutput { bytes, hash, records, lossy_changes, .. } = completed;
+    let totals = JobTotals { records, lossy_changes: lossy_changes.into_iter().collect(), ..JobTotals::default() };
+    if place == path {
+        return Ok(Some((JobTotals { files: 1, bytes, ..totals }, None)));
+    }
+    // An output without a name is counted when it is committed.
+    let file = CompleteFile::found(&place, path, true)?;
+    Ok(Some((totals, Some(ClosedOutput::File(file, hash)))))
 }
 
 /// The schema of an output: its columns and its metadata. Copied frames have no columns.
 fn file_schema(columns: Option<&SchemaRef>, original: &OriginalShard) -> SchemaRef {
     columns.map_or_else(|| Arc::new(Schema::empty()), |columns| original.add_to(columns))
-}
-
-/// The columns of `schema` with these indices, in their order.
-fn project(schema: &SchemaRef, columns: &[usize]) -> Result<SchemaRef> {
-    let projected = schema.project(columns).map(Arc::new);
-    projected.map_err(|error| Error::Usage(format!("internal error: {error}")))
-}
-
-/// `schema` for records of `record_type`, if that is given.
-fn with_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
-    match record_type {
-        Some(record_type) => {
-            with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type)
-        }
-        None => Arc::clone(schema),
-    }
 }

@@ -1,9 +1,9 @@
 //! The plan of a conversion: its output format, the names of its outputs, and the checks before anything is written.
 //!
 //! ```text
-//! destination, options ─▶ Plan ─▶ Conversion (setup.rs) ─▶ jobs (jobs.rs) ─▶ worker::job::run
-//!                         place   outputs, properties      route, units,
-//!                         format  of the sources           names, journal
+//! destination, options ─▶ Plan ─▶ Conversion (setup.rs) ─▶ columns (columns.rs) ─▶ jobs (jobs.rs) ─▶ worker::job::run
+//!                         place   outputs, properties                              route, units,
+//!                         format  of the sources                                   names, journal
 //! ```
 
 use std::{
@@ -20,6 +20,7 @@ use crate::{
     output::Destination,
 };
 
+mod columns;
 pub(crate) mod fingerprint;
 pub(crate) mod folders;
 mod jobs;

@@ -1,17 +1,22 @@
 //! Jobs: the conversion of some shards to one output, or to new shards, by any number of workers.
 //!
 //! ```text
-//! take the next unit ─▶ convert ─▶ write in order ─▶ complete the outputs ─▶ commit: give them their names
-//! every worker          every worker                 the last worker         at once, or after all jobs
+//! begin ─▶ take the next unit ─▶ convert ─▶ write in order ─▶ complete the outputs ─▶ commit: give them their names
+//! a worker every worker          every worker                 the last worker         at once, or after all jobs
 //! ```
+//!
+//! A job is made when a worker begins it, and dropped when its outputs are complete: a data set may have hundreds of thousands of
+//! shards.
 
 use std::{
+    collections::{BTreeMap, VecDeque},
+    mem,
     ops::Range,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tfarrow_dataset::{TaskQueue, file_names::tf_shard_name, on_threads};
+use tfarrow_dataset::{file_names::tf_shard_name, on_threads};
 
 use super::{UnitWorker, routes::Route};
 use crate::{
@@ -36,6 +41,18 @@ pub(crate) enum Naming {
     Set { folder: PathBuf, stem: String, extension: String, count: Option<usize> },
 }
 
+impl Naming {
+    /// The place of output `number`.
+    fn destination(&self, number: usize) -> Destination {
+        match self {
+            Self::One(destination) => destination.clone(),
+            Self::Set { folder, stem, extension, count } => {
+                Destination::File(folder.join(tf_shard_name(stem, number, count.unwrap_or(0), extension)))
+            }
+        }
+    }
+}
+
 /// When outputs are committed, which gives them their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitMode {
@@ -45,28 +62,39 @@ pub(crate) enum CommitMode {
     AllJobs,
 }
 
+/// A job that a worker begins.
+pub(crate) enum NewJob<'p> {
+    /// A job that workers run.
+    Open(Arc<dyn Job + 'p>),
+    /// A job whose outputs an earlier run completed.
+    Closed(ClosedJob),
+}
+
 /// A job of any route.
-pub(crate) trait Job: Sync {
-    /// Converts units on this thread until the job has none left. The last worker to leave completes the outputs.
+pub(crate) trait Job: Send + Sync {
+    /// Converts units on this thread until the job has none left. The last worker to leave completes the outputs, and returns them.
     ///
     /// # Errors
     /// The first error of this worker. The job is then abandoned.
-    fn run_worker(&self, mode: CommitMode) -> Result<()>;
+    fn run_worker(&self) -> Result<Option<ClosedJob>>;
 
     /// Ends the job without outputs.
     fn abandon(&self);
+}
 
-    /// Gives complete outputs their names, if they have none.
-    ///
-    /// # Errors
-    /// I/O errors, and [`Error::Cancelled`].
-    fn commit(&self) -> Result<()>;
+/// A job whose outputs are complete.
+pub(crate) struct ClosedJob {
+    pub(crate) totals: JobTotals,
+    /// The outputs that have no names yet.
+    pub(crate) outputs: Vec<UnnamedOutput>,
+}
 
-    /// Keeps complete outputs that have no names on the disk, for a resumed run.
-    fn keep_uncommitted(&self);
-
-    /// The totals, after all workers have left.
-    fn into_totals(self: Box<Self>) -> JobTotals;
+/// A complete output that has no name yet. A run may have hundreds of thousands of them.
+pub(crate) struct UnnamedOutput {
+    pub(crate) output: ClosedOutput,
+    pub(crate) options: OutputOptions,
+    /// Whether the journal lists the output, so that a resumed run finds it.
+    pub(crate) is_listed: bool,
 }
 
 /// Some shards of one route, and their outputs.
@@ -139,15 +167,6 @@ struct Outputs<'p, F: FileFormat> {
 }
 
 impl<F: FileFormat> Outputs<'_, F> {
-    fn destination(&self, number: usize) -> Destination {
-        match &self.naming {
-            Naming::One(destination) => destination.clone(),
-            Naming::Set { folder, stem, extension, count } => {
-                Destination::File(folder.join(tf_shard_name(stem, number, count.unwrap_or(0), extension)))
-            }
-        }
-    }
-
     /// The writer of output `number`. Completes all outputs before it, those without pieces included.
     fn writer(&mut self, number: usize) -> Result<&mut F::Writer> {
         while self.closed.len() < number {
@@ -161,7 +180,7 @@ impl<F: FileFormat> Outputs<'_, F> {
     }
 
     fn create(&self, number: usize) -> Result<F::Writer> {
-        let destination = self.destination(number);
+        let destination = self.naming.destination(number);
         match (&self.naming, &destination) {
             // A resumed run takes `count` from the shards in the folder; this conversion writes more than those.
             (Naming::Set { count: Some(count), .. }, Destination::File(path)) if number >= *count => {
@@ -184,7 +203,7 @@ impl<F: FileFormat> Outputs<'_, F> {
         Ok(())
     }
 
-    /// Completes all outputs. They have no names yet.
+    /// Completes all outputs. They have no names yet: those of new shards contain the number of shards.
     fn close(&mut self) -> Result<()> {
         let wanted = match &self.naming {
             Naming::One(_) => 1,
@@ -196,29 +215,18 @@ impl<F: FileFormat> Outputs<'_, F> {
         if let Naming::Set { count, .. } = &mut self.naming {
             *count = Some(wanted);
         }
-        Ok(())
-    }
-
-    /// Gives complete outputs their names, and adds them and their bytes to `totals`.
-    fn commit(&mut self, totals: &mut JobTotals, progress: &Progress) -> Result<()> {
-        let mut closed = std::mem::take(&mut self.closed).into_iter().enumerate();
-        for (number, output) in closed.by_ref() {
-            // Naming an object in a store can take as long as its upload.
-            if progress.is_cancelled() {
-                self.closed = std::iter::once(output).chain(closed.map(|(_, output)| output)).collect();
-                return Err(Error::Cancelled);
-            }
-            let destination = self.destination(number);
-            totals.bytes += output.persist(&destination, &self.options)?;
-            totals.files += u64::from(destination != Destination::Stream);
+        for (number, output) in mem::take(&mut self.closed).into_iter().enumerate() {
+            self.closed.push(output.named(self.naming.destination(number))?);
         }
         Ok(())
     }
 
-    /// Keeps complete outputs that are not committed on the disk if the journal lists them; drops the others.
-    fn keep_uncommitted(&mut self) {
+    /// Takes the complete outputs.
+    fn take_closed(&mut self) -> Vec<UnnamedOutput> {
         let is_listed = self.journal.is_some() && matches!(self.naming, Naming::One(_));
-        std::mem::take(&mut self.closed).into_iter().filter(|_| is_listed).for_each(ClosedOutput::keep_uncommitted);
+        let options = &self.options;
+        let unnamed = |output| UnnamedOutput { output, options: options.clone(), is_listed };
+        mem::take(&mut self.closed).into_iter().map(unnamed).collect()
     }
 
     /// Records the complete output of a job with one output, before the output gets its name. An object has no record if a later
@@ -260,31 +268,18 @@ impl<F: FileFormat> PieceSink for Outputs<'_, F> {
 }
 
 impl<'p, R: Route> RouteJob<'p, R> {
+    /// A job that records its output for later runs.
     pub(crate) fn new(
         route: R,
         reader: UnitReader<'p, R::Source>,
         (naming, options): (Naming, OutputOptions),
         context: ReadContext<'p>,
+        record: OutputRecord<'p>,
     ) -> Self {
         let format = route.format().clone();
-        let outputs = Outputs { journal: None, naming, format, options, open: None, closed: Vec::new() };
+        let outputs = Outputs { journal: record.journal, naming, format, options, open: None, closed: Vec::new() };
         let (outputs, input) = (Ordered::new(outputs), Mutex::new(JobInput { reader, ended: false }));
-        Self { route, input, outputs, state: Mutex::default(), context, record: OutputRecord::default() }
-    }
-
-    /// Records the output for later runs.
-    pub(crate) fn with_record(self, record: OutputRecord<'p>) -> Self {
-        self.outputs.with_output(|outputs| outputs.journal = record.journal);
-        Self { record, ..self }
-    }
-
-    /// Marks the job as completed by an earlier run. `uncommitted` is its output if it has no name yet.
-    pub(crate) fn completed(self, totals: JobTotals, uncommitted: Option<ClosedOutput>) -> Self {
-        self.context.progress.add_records(totals.records);
-        self.context.progress.add_files(totals.files);
-        self.outputs.with_output(|outputs| outputs.closed.extend(uncommitted));
-        lock(&self.input).ended = true;
-        Self { state: Mutex::new(JobState { workers: 0, closed: true, totals }), ..self }
+        Self { route, input, outputs, state: Mutex::default(), context, record }
     }
 
     /// Converts units until there are none left. Returns the number of their records, and their lossy changes.
@@ -311,11 +306,11 @@ impl<'p, R: Route> RouteJob<'p, R> {
 }
 
 impl<R: Route> Job for RouteJob<'_, R> {
-    fn run_worker(&self, mode: CommitMode) -> Result<()> {
+    fn run_worker(&self) -> Result<Option<ClosedJob>> {
         {
             let mut state = lock(&self.state);
             if state.closed || lock(&self.input).ended {
-                return Ok(());
+                return Ok(None);
             }
             state.workers += 1;
         }
@@ -329,17 +324,17 @@ impl<R: Route> Job for RouteJob<'_, R> {
         state.totals.records += records;
         add_changes(&mut state.totals.lossy_changes, lossy_changes);
         if state.workers > 0 || state.closed {
-            return Ok(());
+            return Ok(None);
         }
         state.closed = true;
-        let totals = state.totals.clone();
+        let totals = mem::take(&mut state.totals);
         drop(state);
         self.outputs.with_output(|outputs| {
             outputs.close()?;
             let is_damaged = self.record.shards.clone().any(|shard| self.context.damage.is_of(shard));
-            outputs.record(&self.record, &totals, is_damaged)
-        })?;
-        if mode == CommitMode::EachJob { self.commit() } else { Ok(()) }
+            outputs.record(&self.record, &totals, is_damaged)?;
+            Ok(Some(ClosedJob { totals, outputs: outputs.take_closed() }))
+        })
     }
 
     fn abandon(&self) {
@@ -347,46 +342,139 @@ impl<R: Route> Job for RouteJob<'_, R> {
         lock(&self.input).ended = true;
         self.outputs.fail();
     }
-
-    fn commit(&self) -> Result<()> {
-        let mut totals = JobTotals::default();
-        let result = self.outputs.with_output(|outputs| outputs.commit(&mut totals, self.context.progress));
-        self.context.progress.add_files(totals.files);
-        lock(&self.state).totals.add(totals);
-        result
-    }
-
-    fn keep_uncommitted(&self) {
-        self.outputs.with_output(Outputs::keep_uncommitted);
-    }
-
-    fn into_totals(self: Box<Self>) -> JobTotals {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).totals
-    }
 }
 
-/// Runs all jobs on `workers` threads. Each thread takes the next job that has not started, and helps with open jobs when
-/// there is none left.
-pub(crate) fn run(jobs: Vec<Box<dyn Job + '_>>, workers: usize, mode: CommitMode) -> Result<JobTotals> {
-    let queue = TaskQueue::new(&jobs);
+/// Runs `count` jobs on `workers` threads. `begin` makes a job by its number. Each thread begins the next job, and helps with open
+/// jobs when there is none left.
+///
+/// # Errors
+/// The first error of a job.
+pub(crate) fn run<'p>(
+    count: usize,
+    begin: &(dyn Fn(usize) -> Result<NewJob<'p>> + Sync),
+    workers: usize,
+    mode: CommitMode,
+    progress: &Progress,
+) -> Result<JobTotals> {
+    let run = Run { count, begin, mode, progress, state: Mutex::default() };
     let work = || {
-        let own = std::iter::from_fn(|| queue.take()).map(|(_, job)| job);
-        let result = own.chain(&jobs).try_for_each(|job| job.run_worker(mode));
+        let result = run.work();
         if result.is_err() {
-            jobs.iter().for_each(|job| job.abandon());
+            run.abandon();
         }
         result
     };
-    let uncommitted = TaskQueue::new(&jobs);
-    let commit = || std::iter::from_fn(|| uncommitted.take()).try_for_each(|(_, job)| job.commit());
-    let outcome = first_error(on_threads(workers, work)).and_then(|()| first_error(on_threads(workers, commit)));
+    let outcome = first_error(on_threads(workers, work));
+    let outcome = outcome.and_then(|()| first_error(on_threads(workers, || run.commit())));
+    let RunState { unnamed, totals, .. } = run.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     if outcome.as_ref().is_err_and(Error::is_passing) {
-        jobs.iter().for_each(|job| job.keep_uncommitted());
+        for UnnamedOutput { output, .. } in unnamed.into_iter().filter(|unnamed| unnamed.is_listed) {
+            output.keep_uncommitted();
+        }
     }
-    outcome?;
-    let mut totals = JobTotals::default();
-    jobs.into_iter().for_each(|job| totals.add(job.into_totals()));
-    Ok(totals)
+    outcome.map(|()| totals)
+}
+
+/// The jobs of a conversion, some of which have begun.
+struct Run<'r, 'p> {
+    count: usize,
+    begin: &'r (dyn Fn(usize) -> Result<NewJob<'p>> + Sync),
+    mode: CommitMode,
+    progress: &'r Progress,
+    state: Mutex<RunState<'p>>,
+}
+
+/// The jobs that have begun, by their numbers.
+#[derive(Default)]
+struct RunState<'p> {
+    /// The number of the next job.
+    next: usize,
+    /// Jobs whose outputs are not complete.
+    open: BTreeMap<usize, Arc<dyn Job + 'p>>,
+    /// Complete outputs that have no names.
+    unnamed: VecDeque<UnnamedOutput>,
+    /// The totals of complete outputs.
+    totals: JobTotals,
+}
+
+impl Run<'_, '_> {
+    fn work(&self) -> Result<()> {
+        while self.begin_next()? {}
+        let open = lock(&self.state).open.clone();
+        for (number, job) in open {
+            self.run_job(number, &*job)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the next job, and runs it; returns whether there was one.
+    fn begin_next(&self) -> Result<bool> {
+        let mut state = lock(&self.state);
+        if state.next >= self.count {
+            return Ok(false);
+        }
+        let number = state.next;
+        state.next += 1;
+        // A job is made under the lock, so that no worker leaves before it can help.
+        match (self.begin)(number)? {
+            NewJob::Open(job) => {
+                state.open.insert(number, Arc::clone(&job));
+                drop(state);
+                self.run_job(number, &*job)?;
+            }
+            NewJob::Closed(job) => {
+                drop(state);
+                self.close_job(number, job)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn run_job(&self, number: usize, job: &dyn Job) -> Result<()> {
+        match job.run_worker()? {
+            Some(closed) => self.close_job(number, closed),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the outputs of a job, and gives them their names if that is possible before the end of all jobs.
+    fn close_job(&self, number: usize, job: ClosedJob) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.open.remove(&number);
+        state.totals.add(job.totals);
+        state.unnamed.extend(job.outputs);
+        drop(state);
+        if self.mode == CommitMode::EachJob { self.commit() } else { Ok(()) }
+    }
+
+    /// Gives complete outputs their names.
+    fn commit(&self) -> Result<()> {
+        while let Some(UnnamedOutput { output, options, .. }) = self.next_unnamed()? {
+            let files = u64::from(output.is_file());
+            let bytes = output.persist(&options)?;
+            let mut state = lock(&self.state);
+            state.totals.files += files;
+            state.totals.bytes += bytes;
+            self.progress.add_files(files);
+        }
+        Ok(())
+    }
+
+    /// The next output that has no name. Naming an object in a store can take as long as its upload.
+    fn next_unnamed(&self) -> Result<Option<UnnamedOutput>> {
+        let mut state = lock(&self.state);
+        if self.progress.is_cancelled() && !state.unnamed.is_empty() {
+            return Err(Error::Cancelled);
+        }
+        Ok(state.unnamed.pop_front())
+    }
+
+    /// Ends the open jobs, and begins no other.
+    fn abandon(&self) {
+        let mut state = lock(&self.state);
+        state.next = self.count;
+        mem::take(&mut state.open).into_values().for_each(|job| job.abandon());
+    }
 }
 
 /// The first error that is a cause: [`Error::Cancelled`] of a worker is the consequence of another worker's error if there

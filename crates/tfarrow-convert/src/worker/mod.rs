@@ -14,7 +14,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, SchemaRef};
 use tfarrow_codec::{
     BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, RecordType, Records, Summary, VerifyCrc,
-    file_schema::with_nullable_items, schema::array_count, with_exact,
+    file_schema::with_nullable_items, schema::array_count,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
 
@@ -61,8 +61,8 @@ pub(crate) struct DecodeConfig {
     pub(crate) schema: SchemaRef,
     /// The indices of the columns that are decoded, in the order of the rows; `None` for all.
     pub(crate) projection: Option<Vec<usize>>,
-    /// The columns that are decoded.
-    pub(crate) projected: SchemaRef,
+    /// The columns of the rows: those that are decoded, and that of exact forms if there is one.
+    pub(crate) columns: SchemaRef,
     /// The choice of columns that determined the projection.
     pub(crate) selection: Option<ColumnSelection>,
     /// Whether a column stores the exact wire form of each record.
@@ -79,11 +79,6 @@ pub(crate) struct DecodeConfig {
 }
 
 impl DecodeConfig {
-    /// The schema of the decoded rows, including the column of exact forms if there is one.
-    pub(crate) fn columns(&self) -> SchemaRef {
-        if self.exact { with_exact(&self.projected) } else { Arc::clone(&self.projected) }
-    }
-
     fn decoder(&self) -> Result<BatchDecoder> {
         let builder = DecoderBuilder::new(Arc::clone(&self.schema));
         let builder = self.projection.iter().cloned().fold(builder, DecoderBuilder::with_projection);

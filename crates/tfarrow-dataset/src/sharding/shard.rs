@@ -72,8 +72,8 @@ pub struct Shard {
     stream: bool,
     /// The temporary copy, if there is one.
     spool: Option<Arc<TempCopy>>,
-    /// The object, for a shard in a store.
-    object: Option<Object>,
+    /// The object, for a shard in a store. It is larger than the rest of a shard, and most shards are files.
+    object: Option<Arc<Object>>,
     /// The columns and the number of rows of a CSV or JSON file, once they were inferred. Clones share them.
     text_columns: Arc<OnceLock<(SchemaRef, u64)>>,
     /// The columns of folders, which are those of the data set.
@@ -127,7 +127,7 @@ impl Shard {
 
     /// Creates a shard that is an object in a store, whose URL is `path`.
     pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat, object: Object) -> Self {
-        Self { object: Some(object), ..Self::file(path, name, size, format) }
+        Self { object: Some(Arc::new(object)), ..Self::file(path, name, size, format) }
     }
 
     /// Returns the shard with the absolute path of its file; `None` if that is its path.
@@ -168,7 +168,7 @@ impl Shard {
 
     /// Returns whether each read of a range fails if the data has another version. A store without ETags cannot check it.
     pub(crate) fn checks_version(&self) -> bool {
-        self.object.as_ref().is_none_or(Object::has_tag)
+        self.object.as_ref().is_none_or(|object| object.has_tag())
     }
 
     /// The columns of a CSV or JSON file, and its number of rows: those of an earlier call for this shard or a clone of it, or
@@ -227,7 +227,7 @@ impl Shard {
 
     /// The object, if the shard is one.
     pub(crate) fn object(&self) -> Option<&Object> {
-        self.object.as_ref()
+        self.object.as_deref()
     }
 
     /// The path of the file itself, without a local copy.
@@ -237,7 +237,7 @@ impl Shard {
 
     /// The object whose first bytes were not read, if the shard is one.
     pub(crate) fn unread_object(&self) -> Option<&Object> {
-        self.object.as_ref().filter(|_| self.is_remote() && self.head.compression.is_none())
+        self.object().filter(|_| self.is_remote() && self.head.compression.is_none())
     }
 
     /// Returns whether the shard is in a store, without a local copy.

@@ -202,40 +202,29 @@ impl CompleteFile {
     /// temporary file is removed.
     pub fn persist(self) -> Result<()> {
         let Self { target, object, temp, overwrite, note, .. } = self;
-        put(temp, &target, object, overwrite, note)
+        if let Some(object) = object {
+            return upload(&temp, &target, object, overwrite, note);
+        }
+        let renamed = if overwrite { rename(temp, &target) } else { rename_new(temp, &target) };
+        match renamed {
+            Ok(()) => {
+                sync_folder(&target);
+                Ok(())
+            }
+            Err(error) if !overwrite && error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::new(target, ErrorKind::Exists))
+            }
+            Err(error) => Err(Error::io(target, error)),
+        }
     }
 
-    /// Gives the file another name than the one that it was created for. Both are in the same folder, or both are objects:
+    /// Returns the file with another name than the one that it was created for. Both are in the same folder, or both are objects:
     /// files are renamed, never copied.
     ///
     /// # Errors
-    /// As [`persist`](Self::persist).
-    pub fn persist_as(self, target: &Path) -> Result<()> {
-        put(self.temp, target, output_object(target)?, self.overwrite, self.note)
-    }
-}
-
-/// Uploads the file of an object, and renames another file.
-fn put(
-    temp: TempPath,
-    target: &Path,
-    object: Option<OutputObject>,
-    overwrite: bool,
-    note: Option<String>,
-) -> Result<()> {
-    if let Some(object) = object {
-        return upload(&temp, target, object, overwrite, note);
-    }
-    let renamed = if overwrite { rename(temp, target) } else { rename_new(temp, target) };
-    match renamed {
-        Ok(()) => {
-            sync_folder(target);
-            Ok(())
-        }
-        Err(error) if !overwrite && error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Error::new(target, ErrorKind::Exists))
-        }
-        Err(error) => Err(Error::io(target, error)),
+    /// A URL that cannot be that of an object.
+    pub fn with_target(self, target: PathBuf) -> Result<Self> {
+        Ok(Self { object: output_object(&target)?, target, ..self })
     }
 }
 
