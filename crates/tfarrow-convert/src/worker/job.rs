@@ -487,3 +487,69 @@ fn first_error(results: Vec<Result<()>>) -> Result<()> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+    use super::*;
+
+    /// The jobs that exist, and the most that existed at once.
+    #[derive(Default)]
+    struct Live {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    /// A job of one record without outputs.
+    struct OneRecord<'l> {
+        live: &'l Live,
+        is_closed: AtomicBool,
+    }
+
+    impl<'l> OneRecord<'l> {
+        fn new(live: &'l Live) -> Self {
+            live.most.fetch_max(live.now.fetch_add(1, SeqCst) + 1, SeqCst);
+            Self { live, is_closed: AtomicBool::new(false) }
+        }
+    }
+
+    impl Drop for OneRecord<'_> {
+        fn drop(&mut self) {
+            self.live.now.fetch_sub(1, SeqCst);
+        }
+    }
+
+    impl Job for OneRecord<'_> {
+        fn run_worker(&self) -> Result<Option<ClosedJob>> {
+            let totals = JobTotals { records: 1, ..JobTotals::default() };
+            Ok((!self.is_closed.swap(true, SeqCst)).then_some(ClosedJob { totals, outputs: Vec::new() }))
+        }
+
+        fn abandon(&self) {}
+    }
+
+    #[test]
+    fn a_run_holds_the_jobs_of_its_workers_alone() {
+        for mode in [CommitMode::EachJob, CommitMode::AllJobs] {
+            let live = Live::default();
+            let begin = |_| Ok(NewJob::Open(Arc::new(OneRecord::new(&live)) as Arc<dyn Job + '_>));
+            let totals = run(1000, &begin, 4, mode, &Progress::default()).unwrap();
+            assert_eq!(totals.records, 1000);
+            assert_eq!(live.now.load(SeqCst), 0);
+            let most = live.most.load(SeqCst);
+            assert!((1..=4).contains(&most), "{most} jobs at once");
+        }
+    }
+
+    #[test]
+    fn after_an_error_no_job_begins() {
+        let live = Live::default();
+        let begin = |number| match number {
+            7 => Err(Error::Usage("seven".to_owned())),
+            _ => Ok(NewJob::Open(Arc::new(OneRecord::new(&live)) as Arc<dyn Job + '_>)),
+        };
+        let error = run(1000, &begin, 1, CommitMode::EachJob, &Progress::default()).unwrap_err();
+        assert_eq!((error.to_string(), live.most.load(SeqCst)), ("seven".to_owned(), 1));
+    }
+}

@@ -16,14 +16,21 @@ use tfarrow_columnar::record_bytes;
 use tfarrow_dataset::{Error, FilePiece, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader};
 use tokio::runtime::Handle;
 
-/// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`].
+/// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`]. All records by
+/// default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordRange(pub(crate) Range<u64>);
+
+impl Default for RecordRange {
+    fn default() -> Self {
+        Self(0..u64::MAX)
+    }
+}
 
 impl RecordRange {
     /// The range of `file`; all records if it has none.
     pub(crate) fn of(file: &PartitionedFile) -> Self {
-        file.extension::<Self>().cloned().unwrap_or(Self(0..u64::MAX))
+        file.extension::<Self>().cloned().unwrap_or_default()
     }
 
     /// The records of a chunk that are in the range; `None` if the range ends before them.

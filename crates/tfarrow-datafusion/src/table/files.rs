@@ -1,6 +1,6 @@
 //! The files of a table: a fixed list of shards, or sources that every query lists again.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use datafusion::{common::plan_err, datasource::listing::ListingTableUrl, error::Result};
 use tfarrow_dataset::{Error, ErrorKind, FormatFilter, Shard, file_names, is_shard_spec, resolve_filtered};
@@ -10,8 +10,8 @@ use crate::table::urls;
 /// The files of a table.
 #[derive(Clone, Debug)]
 pub(crate) enum TableFiles {
-    /// A fixed list of shards.
-    Fixed(Vec<Shard>),
+    /// A fixed list of shards. Clones share it: there may be hundreds of thousands.
+    Fixed(Arc<[Shard]>),
     /// Sources, whose files are listed again by every query, so that it reads new files. There may be no files yet.
     Listed(Vec<String>),
 }
@@ -19,28 +19,28 @@ pub(crate) enum TableFiles {
 impl TableFiles {
     /// The files of these sources, and their current list. Sources that can be read only once are copied, and not listed
     /// again.
-    pub(crate) fn listed(sources: Vec<String>) -> Result<(Self, Vec<Shard>), Error> {
+    pub(crate) fn listed(sources: Vec<String>) -> Result<(Self, Arc<[Shard]>), Error> {
         let files = Self::Listed(sources);
         let shards = files.shards()?;
         files.with_copies(shards)
     }
 
     /// Replaces streams among `shards`, which are the current files, by copies; a table with copies has a fixed list.
-    pub(crate) fn with_copies(self, shards: Vec<Shard>) -> Result<(Self, Vec<Shard>), Error> {
+    pub(crate) fn with_copies(self, shards: Arc<[Shard]>) -> Result<(Self, Arc<[Shard]>), Error> {
         if !shards.iter().any(Shard::is_stream) {
             return Ok((self, shards));
         }
-        let shards = spooled(shards)?;
-        Ok((Self::Fixed(shards.clone()), shards))
+        let shards: Arc<[Shard]> = spooled(shards.to_vec())?.into();
+        Ok((Self::Fixed(Arc::clone(&shards)), shards))
     }
 
     /// Lists the current files.
-    pub(crate) fn shards(&self) -> Result<Vec<Shard>, Error> {
+    pub(crate) fn shards(&self) -> Result<Arc<[Shard]>, Error> {
         match self {
-            Self::Fixed(shards) => Ok(shards.clone()),
+            Self::Fixed(shards) => Ok(Arc::clone(shards)),
             Self::Listed(sources) => match resolve_filtered(sources, FormatFilter::TfRecord) {
-                Err(error) if is_empty(&error) && may_be_folder(sources) => Ok(Vec::new()),
-                found => found.map(|found| found.shards),
+                Err(error) if is_empty(&error) && may_be_folder(sources) => Ok(Arc::default()),
+                found => found.map(|found| found.shards.into()),
             },
         }
     }

@@ -145,7 +145,7 @@ impl TfRecordTable {
         // The average length of the records is optional, and a query reports corrupt records. No record is parsed as an Example.
         let raw = TfRecordOptions { on_error: OnError::Skip, record_type: Some(RecordType::Raw), ..options.clone() };
         let sample = infer(&shards, &raw, Sample::Records(SAMPLE_OF_LENGTHS)).ok();
-        let table = Self::of_columns(TableFiles::Fixed(shards), columns, partitions, options)?;
+        let table = Self::of_columns(TableFiles::Fixed(shards.into()), columns, partitions, options)?;
         Ok(table.with_provenance(SchemaProvenance::declared(sample)))
     }
 
@@ -168,7 +168,7 @@ impl TfRecordTable {
         let schema = inferred.schema_with(layout, record_type, on_conflict).map_err(external)?;
         let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
         let partitions = PartitionColumns::inferred(&shards, columns.schema());
-        let table = Self::of_columns(TableFiles::Fixed(shards), columns, partitions, options)?;
+        let table = Self::of_columns(TableFiles::Fixed(shards.into()), columns, partitions, options)?;
         Ok(table.with_provenance(SchemaProvenance::inferred(inferred)))
     }
 
@@ -202,7 +202,7 @@ impl TfRecordTable {
         options: &TfRecordOptions,
     ) -> Result<Self> {
         let columns = Columns::declared(schema, defaults, options.record_type, options.bytes_type.is_view())?;
-        Self::of_columns(TableFiles::Fixed(shards), columns, PartitionColumns::default(), options)
+        Self::of_columns(TableFiles::Fixed(shards.into()), columns, PartitionColumns::default(), options)
     }
 
     /// Creates the table of these files and columns, and adds the metadata columns of the options.
@@ -244,7 +244,7 @@ impl TfRecordTable {
             }
             start += count;
         }
-        Ok(Self { files: TableFiles::Fixed(files), ranges: Some(ranges), ..self.clone() })
+        Ok(Self { files: TableFiles::Fixed(files.into()), ranges: Some(ranges), ..self.clone() })
     }
 
     /// The files of the table, if their list is fixed.
@@ -258,8 +258,8 @@ impl TfRecordTable {
     /// Creates the table of sources whose files are listed by every query. Infers the schema from the current files.
     pub(crate) fn listed_blocking(sources: Vec<String>, options: &TfRecordOptions) -> Result<Self> {
         let shards = resolve(&sources).map_err(external)?;
-        let (files, shards) = TableFiles::Listed(sources).with_copies(shards).map_err(external)?;
-        Ok(Self { files, ..Self::infer_blocking(shards, options)? })
+        let (files, shards) = TableFiles::Listed(sources).with_copies(shards.into()).map_err(external)?;
+        Ok(Self { files, ..Self::infer_blocking(shards.to_vec(), options)? })
     }
 
     /// Replaces the inferred partition columns by these; keeps the inferred ones if there are none. The value of such a column
@@ -365,15 +365,20 @@ impl TfRecordTable {
         let values = shards.iter().map(|shard| self.partitions.values(shard)).collect::<Result<Vec<_>>>()?;
         let deciding: Vec<_> = filters.iter().filter(|filter| self.partitions.decides(filter)).collect();
         let keep = self.partitions.keep(&deciding, &values, state)?;
-        let all = || RecordRange(0..u64::MAX);
-        let ranges = self.ranges.clone().unwrap_or_else(|| shards.iter().map(|_| all()).collect());
-        let files = shards.into_iter().zip(values.into_iter().zip(ranges)).zip(keep).filter(|(_, keep)| *keep);
-        let (shards, values): (Vec<_>, Vec<_>) = files.map(|(file, _)| file).unzip();
+        let kept: Arc<[Shard]> = match keep.contains(&false) {
+            true => shards.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(shard, _)| shard.clone()).collect(),
+            false => Arc::clone(&shards),
+        };
         let is_message = self.columns.record_type() == RecordType::Message;
-        let is_stated = is_message || self.options.record_type == Some(RecordType::Raw);
-        let check = move || if is_stated { Ok(shards) } else { check_one_payload(&shards).map(|()| shards) };
-        let shards = blocking(move || check().map_err(external)).await?;
-        Ok(shards.iter().zip(values).map(|(shard, (values, range))| partitioned_file(shard, values, range)).collect())
+        if !is_message && self.options.record_type != Some(RecordType::Raw) {
+            blocking(move || check_one_payload(&kept).map_err(external)).await?;
+        }
+        let mut files = Vec::with_capacity(shards.len());
+        for (number, (values, _)) in values.into_iter().zip(keep).enumerate().filter(|(_, (_, keep))| *keep) {
+            let range = self.ranges.as_ref().and_then(|ranges| ranges.get(number)).cloned();
+            files.extend(shards.get(number).map(|shard| partitioned_file(shard, values, range.unwrap_or_default())));
+        }
+        Ok(files)
     }
 }
 
@@ -414,7 +419,7 @@ impl TfRecordTable {
     /// error of a piece. The records of a piece have no numbers.
     async fn cut(&self, files: Vec<PartitionedFile>, partitions: usize) -> Result<Vec<PartitionedFile>> {
         let Some(least) = self.options.piece_bytes.filter(|_| files.len() < partitions) else { return Ok(files) };
-        let reads_all = |file: &PartitionedFile| RecordRange::of(file) == RecordRange(0..u64::MAX);
+        let reads_all = |file: &PartitionedFile| RecordRange::of(file) == RecordRange::default();
         let can_fail = self.options.on_error == OnError::Fail;
         if self.options.metadata_columns.record || !can_fail || !files.iter().all(reads_all) {
             return Ok(files);
@@ -573,7 +578,9 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
 /// an object store.
 pub(crate) fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
     let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size);
-    let file = file.with_extension(shard.clone().without_folder_columns()).with_extension(range);
+    let file = file.with_extension(shard.clone().without_folder_columns());
+    // Plans copy their files, which may be hundreds of thousands.
+    let file = if range == RecordRange::default() { file } else { file.with_extension(range) };
     PartitionedFile { partition_values: values, ..file }
 }
 
@@ -586,7 +593,7 @@ mod tests {
     #[track_caller]
     fn check(sizes: &[u64], partitions: usize, expect: &[&[u64]]) {
         let shard = |size: &u64| Shard::file("a".into(), "a".into(), *size, ShardFormat::TfRecord);
-        let files = sizes.iter().map(|size| partitioned_file(&shard(size), vec![], RecordRange(0..u64::MAX))).collect();
+        let files = sizes.iter().map(|size| partitioned_file(&shard(size), vec![], RecordRange::default())).collect();
         let groups = file_groups(files, partitions);
         let found: Vec<Vec<u64>> =
             groups.iter().map(|group| group.iter().map(|file| file.object_meta.size).collect()).collect();

@@ -1,6 +1,6 @@
 //! The columns of folders `key=value` of the shards of a data set.
 
-use std::{path::Path, sync::Arc};
+use std::{borrow::Cow, path::Path, sync::Arc};
 
 use crate::{Shard, sharding::folder_columns::folder_columns};
 
@@ -19,7 +19,10 @@ fn parent(shard: &Shard) -> &Path {
     shard.name.parent().unwrap_or(Path::new(""))
 }
 
-/// Returns the shards without columns of folders.
-pub fn without_folder_columns(shards: &[Shard]) -> Vec<Shard> {
+/// Returns the shards without columns of folders: the same ones if they have none.
+pub fn without_folder_columns(shards: &[Shard]) -> Cow<'_, [Shard]> {
+    if shards.iter().all(|shard| shard.folder_columns().is_empty()) {
+        return Cow::Borrowed(shards);
+    }
     shards.iter().cloned().map(Shard::without_folder_columns).collect()
 }
