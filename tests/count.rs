@@ -122,13 +122,17 @@ fn a_shard_of_tfds_that_lost_records_is_reported() {
         (&["convert"], Some(at("all.parquet"))),
         (&["convert", "--to", "tfrecord"], Some(at("records/"))),
         (&["repair"], Some(at("repaired/"))),
+        (&["head"], None),
+        (&["diff", &train], None),
     ] {
         let mut args = command.to_vec();
         args.push(&source);
         args.extend(dest.as_deref());
-        let notes = tfarrow(&args).ends(0);
-        assert!(notes.contains(&note), "{command:?}: {notes}");
+        let notes = tfarrow(&args).ends(if command[0] == "diff" { 3 } else { 0 });
+        assert_eq!(notes.matches(&note).count(), 1, "{command:?}: {notes}");
     }
+    let query = |source: &str| tfarrow(&["sql", &format!("SELECT count(*) FROM '{source}'")]).ends(0);
+    assert!(query(&source).contains(&note) && !query(&train).contains("splits"));
     assert_eq!(tfarrow(&["count", &train]).ends(0), "");
     assert!(!tfarrow(&["convert", &train, &at("train.parquet")]).ends(0).contains("splits"));
 }

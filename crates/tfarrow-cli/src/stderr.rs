@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles, TfdsSplit};
+use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles, TfdsSplit, splits_note};
 
 use crate::{
     error::{FAILURE, SUCCESS, USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy},
@@ -81,9 +81,8 @@ pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShar
 
 /// Prints the splits of TFDS that a command has read, if they are several.
 pub(crate) fn splits(splits: &[TfdsSplit]) {
-    if splits.len() > 1 {
-        let names: Vec<_> = splits.iter().map(ToString::to_string).collect();
-        print(&escape(&format!("{} splits of TensorFlow Datasets: {}", splits.len(), names.join(", "))));
+    if let Some(note) = splits_note(splits) {
+        print(&escape(&note));
     }
 }
 

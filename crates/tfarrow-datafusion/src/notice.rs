@@ -64,6 +64,8 @@ pub enum Notice {
     Losses(RowLosses),
     /// Why the records of a file have no features to summarize.
     NoFeatures(String),
+    /// A table has several splits of TFDS: their names, and the globs of their files.
+    Splits(String),
 }
 
 impl fmt::Display for Notice {
@@ -78,7 +80,7 @@ impl fmt::Display for Notice {
             }
             Self::Skipped(skipped) => skipped.fmt(f),
             Self::Losses(losses) => f.write_str(&losses.notes().join("; ")),
-            Self::NoFeatures(why) => f.write_str(why),
+            Self::NoFeatures(why) | Self::Splits(why) => f.write_str(why),
         }
     }
 }

@@ -89,7 +89,7 @@ pub use scan::{
 pub use scan::{place_in, shown_names};
 pub use sharding::{
     address::ShardAddress,
-    dataset_info::{TfdsSplit, check_length, tfds_splits},
+    dataset_info::{TfdsSplit, check_length, splits_note, tfds_splits},
     folder_columns::{FolderColumn, NULL_FOLDER, folder_name, folder_value, parse_folder_name},
     missing::MissingShards,
     part::{NotAPart, Part, divide},

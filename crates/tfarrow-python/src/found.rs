@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use tfarrow_cli::render::skipped_notes;
-use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered};
+use tfarrow_dataset::{
+    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, TfdsSplit, resolve_filtered, splits_note, tfds_splits,
+};
 
 use crate::notices::warn_all;
 
@@ -13,6 +15,7 @@ pub(crate) struct Found {
     pub(crate) shards: Vec<Shard>,
     pub(crate) skipped_files: SkippedFiles,
     pub(crate) missing: Vec<MissingShards>,
+    pub(crate) splits: Vec<TfdsSplit>,
 }
 
 impl Found {
@@ -23,25 +26,35 @@ impl Found {
         spool: impl Fn(&mut Shard) -> tfarrow_dataset::Result<()>,
     ) -> tfarrow_dataset::Result<Self> {
         let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, filter)?;
+        let splits = tfds_splits(&shards);
         shards.iter_mut().try_for_each(spool)?;
-        Ok(Self { shards, skipped_files, missing })
+        Ok(Self { shards, skipped_files, missing, splits })
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.size).sum()
     }
 
-    /// The notes about files that may contain data and were skipped, and about missing shards.
+    /// The notes about files that may contain data and were skipped, about missing shards, and about several splits.
     pub(crate) fn notes(&self) -> Vec<String> {
-        skipped_notes(&self.skipped_files, &self.missing)
+        notes(&self.skipped_files, &self.missing, &self.splits)
     }
 
-    /// Warns of files that may contain data and were skipped, and of missing shards.
+    /// Issues the notes as warnings.
     pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
-        warn_files(py, &self.skipped_files, &self.missing)
+        warn_all(py, &self.notes())
     }
 }
 
-pub(crate) fn warn_files(py: Python<'_>, skipped: &SkippedFiles, missing: &[MissingShards]) -> PyResult<()> {
-    warn_all(py, &skipped_notes(skipped, missing))
+fn notes(skipped: &SkippedFiles, missing: &[MissingShards], splits: &[TfdsSplit]) -> Vec<String> {
+    skipped_notes(skipped, missing).into_iter().chain(splits_note(splits)).collect()
+}
+
+pub(crate) fn warn_files(
+    py: Python<'_>,
+    skipped: &SkippedFiles,
+    missing: &[MissingShards],
+    splits: &[TfdsSplit],
+) -> PyResult<()> {
+    warn_all(py, &notes(skipped, missing, splits))
 }

@@ -37,7 +37,9 @@ impl Notices {
                 }
                 _ => unknown.to_string(),
             }),
-            Notice::UnknownField(_) | Notice::NoFeatures(_) => gathered.others.push(notice.to_string()),
+            Notice::UnknownField(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {
+                gathered.others.push(notice.to_string())
+            }
         }
     }
 

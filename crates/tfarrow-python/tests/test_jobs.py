@@ -1,7 +1,9 @@
 """Operations on whole data sets give what the program gives, and writing restores the same records."""
 
 import gzip
+import json
 import os
+import shutil
 import warnings
 
 import numpy as np
@@ -626,3 +628,30 @@ def test_errors_of_parts():
     with pytest.raises(errors.CorruptError) as whole:
         tfarrow.stats("testdata/corrupt/data_crc.tfrecord")
     assert (str(raised.value), raised.value.record) == (str(whole.value), whole.value.record)
+
+
+def test_several_splits_of_tfds_are_named(tmp_path):
+    folder, out = tmp_path / "mnist", tmp_path / "out.parquet"
+    folder.mkdir()
+    for name in ["train", "test"]:
+        shutil.copy(f"{TESTDATA}/tfds/mnist-train.tfrecord-00000-of-00002", folder / f"mnist-{name}.tfrecord-00000-of-00001")
+    splits = [{"name": name, "shardLengths": [5]} for name in ["train", "test"]]
+    (folder / "dataset_info.json").write_text(json.dumps({"name": "mnist", "fileFormat": "tfrecord", "splits": splits}))
+    train = folder / "mnist-train.tfrecord-*"
+    for call in [
+        tfarrow.count,
+        tfarrow.verify,
+        tfarrow.schema,
+        tfarrow.stats,
+        lambda source: tfarrow.diff(train, source),
+        lambda source: tfarrow.convert(source, out, overwrite=True),
+        lambda source: tfarrow.scan(source).to_numpy(),
+        lambda source: tfarrow.sql(f"SELECT count(*) FROM '{source}'").to_numpy(),
+    ]:
+        with pytest.warns(errors.TfarrowWarning) as found:
+            call(folder)
+        (warning,) = found
+        assert str(warning.message).startswith("2 splits of TensorFlow Datasets: train (5 records, ")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            call(train)

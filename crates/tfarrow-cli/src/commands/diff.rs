@@ -36,7 +36,10 @@ pub(crate) fn run(args: &Diff) -> Result<u8> {
         }
         found => found?,
     };
-    found.other_files.iter().for_each(|other| stderr::skipped_files(&other.skipped_files, &other.missing));
+    for other in &found.other_files {
+        stderr::skipped_files(&other.skipped_files, &other.missing);
+        stderr::splits(&other.splits);
+    }
     let names = [&args.left, &args.right].map(String::as_str);
     let text = match args.format.get() {
         FaultFormat::Table => text(names, &found, Screen::stdout()),

@@ -17,7 +17,7 @@ use tfarrow_codec::{
 };
 use tfarrow_columnar::{first_rows, stated_records, write_json};
 use tfarrow_dataset::{
-    ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads, resolve,
+    ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads, resolve, tfds_splits,
 };
 
 use crate::{
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
     let record_type = args.record_type;
     let read = args.bounds.read(OnError::Fail);
     let mut shards = resolve(&args.sources)?;
+    stderr::splits(&tfds_splits(&shards));
     // The first bytes of other objects in stores are not needed.
     read_heads(shards.get_mut(..1).unwrap_or_default())?;
     shards.iter().try_for_each(|shard| args.message.check(shard))?;

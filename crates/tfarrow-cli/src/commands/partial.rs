@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, resolve_filtered};
+use tfarrow_dataset::{
+    FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, resolve_filtered, splits_note, tfds_splits,
+};
 use tfarrow_stats::{PartError, PartWork, PartialResult};
 
 use crate::{
@@ -66,8 +68,10 @@ pub(super) struct PartSource {
 /// As [`check_sources`], and I/O errors.
 pub(super) fn source(sources: &[String], part: Part) -> Result<PartSource> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
+    let splits = tfds_splits(&shards);
     stderr::skipped_files(&skipped_files, &missing);
-    let notes = stderr::skipped_notes(&skipped_files, &missing);
+    stderr::splits(&splits);
+    let notes = stderr::skipped_notes(&skipped_files, &missing).into_iter().chain(splits_note(&splits)).collect();
     check_sources(&shards)?;
     part.spool_for_scan(&mut shards)?;
     Ok(PartSource { shards, notes })

@@ -11,7 +11,7 @@ use tfarrow_codec::{RecordType, schema::record_type_of};
 use tfarrow_columnar::{TextColumns, schema_within, unify_text};
 use tfarrow_dataset::{
     FormatFilter, InferOptions, Resolved, SAMPLE_RECORDS, Sample, Shard, check_one_payload, infer_with,
-    resolve_filtered,
+    resolve_filtered, tfds_splits,
 };
 
 use self::{rules::Rules, sides::Sources, unmatched::Unmatched};
@@ -39,8 +39,10 @@ pub fn diff<S: AsRef<OsStr>>(
     progress: &Progress,
 ) -> Result<DataSetDiff> {
     let found = [resolve_filtered(left, FormatFilter::Any)?, resolve_filtered(right, FormatFilter::Any)?];
-    let [left, right] =
-        found.map(|Resolved { shards, skipped_files, missing }| (shards, OtherFiles { skipped_files, missing }));
+    let [left, right] = found.map(|Resolved { shards, skipped_files, missing }| {
+        let splits = tfds_splits(&shards);
+        (shards, OtherFiles { skipped_files, missing, splits })
+    });
     let (mut shards, other_files) = ([left.0, right.0], [left.1, right.1]);
     for shard in shards.iter_mut().flatten() {
         shard.spool()?;

@@ -6,7 +6,7 @@ use tfarrow_codec::{
     RecordType, Role,
     diff::{Difference, FeatureValue, Tolerance},
 };
-use tfarrow_dataset::{DamageReport, MissingShards, ReadOptions, SkippedFiles};
+use tfarrow_dataset::{DamageReport, MissingShards, ReadOptions, SkippedFiles, TfdsSplit};
 
 /// The options of a comparison. The defaults are those of the command line.
 #[derive(Clone, Debug)]
@@ -131,13 +131,15 @@ pub struct DataSetDiff {
     pub other_files: [OtherFiles; 2],
 }
 
-/// Files of a data set that were not compared, and shards that are missing.
+/// Files of a data set that were not compared, shards that are missing, and the splits that were compared.
 #[derive(Clone, Debug, Default)]
 pub struct OtherFiles {
     /// Files that may be data, but are not shards.
     pub skipped_files: SkippedFiles,
     /// Shards that are missing from numbered sets.
     pub missing: Vec<MissingShards>,
+    /// The splits of TFDS that the shards belong to.
+    pub splits: Vec<TfdsSplit>,
 }
 
 impl DataSetDiff {

@@ -19,7 +19,7 @@ use datafusion::{
     prelude::SessionContext,
 };
 use futures::future::BoxFuture;
-use tfarrow_dataset::{FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered};
+use tfarrow_dataset::{FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered, splits_note, tfds_splits};
 
 use crate::{
     blocking::blocking,
@@ -29,6 +29,7 @@ use crate::{
         text_files::TextFiles,
     },
     error::external,
+    notice::Notice,
     options::TfRecordOptions,
     table::{TfRecordTable, files::spooled},
 };
@@ -98,6 +99,11 @@ impl UrlTables {
 
     async fn table(&self, source: &str, shards: Vec<Shard>) -> Result<Arc<dyn TableProvider>> {
         let state = self.session()?;
+        let named = move || Ok((splits_note(&tfds_splits(&shards)), shards));
+        let (note, shards) = blocking(named).await?;
+        if let Some(note) = note {
+            self.registry.notices.notify(&Notice::Splits(note));
+        }
         match contents(source, &shards)? {
             ShardFormat::TfRecord => {
                 let options = TfRecordOptions::of(state.config());

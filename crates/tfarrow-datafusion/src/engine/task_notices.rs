@@ -86,7 +86,7 @@ impl TaskNotices {
             Notice::UnknownField(field) => scan.unknown_field = Some(*field),
             Notice::Skipped(skipped) => scan.skipped.merge(skipped.clone()),
             // Notices of statistics, which no task computes.
-            Notice::Losses(_) | Notice::NoFeatures(_) => {}
+            Notice::Losses(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {}
         }
     }
 }

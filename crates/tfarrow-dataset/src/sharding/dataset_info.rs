@@ -72,6 +72,15 @@ impl fmt::Display for TfdsSplit {
     }
 }
 
+/// The note that names the splits of a data set if they are several: a folder of TFDS has all splits of a data set.
+pub fn splits_note(splits: &[TfdsSplit]) -> Option<String> {
+    if splits.len() < 2 {
+        return None;
+    }
+    let names: Vec<_> = splits.iter().map(ToString::to_string).collect();
+    Some(format!("{} splits of TensorFlow Datasets: {}", splits.len(), names.join(", ")))
+}
+
 /// The splits that any of these shards belong to, as the descriptions in their folders say. A description that cannot be read is
 /// ignored. In a store, each folder with numbered shards is a request.
 pub fn tfds_splits(shards: &[Shard]) -> Vec<TfdsSplit> {

@@ -48,7 +48,7 @@ pub(crate) fn plan_conversion(
     let (options, counters) = (convert_options(options)?, Progress::default());
     let plan = watch(py, &counters, progress, || dry_run(&sources, &dest, &options, &counters))?;
     let plan = plan.map_err(|error| failed(py, error))?;
-    warn_files(py, &plan.skipped_files, &plan.missing)?;
+    warn_files(py, &plan.skipped_files, &plan.missing, &plan.splits)?;
     let json = plan_json(&dest, &plan).map_err(|error| failed(py, error))?;
     Ok(RawReport::new(move |width| plan_text(&plan, width), json))
 }
@@ -166,7 +166,7 @@ fn reported(py: Python<'_>, dest: &Path, report: ConvertReport) -> PyResult<RawR
     let rounded = Some(rounded_text(&report)).filter(|text| !text.is_empty());
     let warnings: Vec<_> = lossy.chain(rounded).chain(why_raw.iter().cloned()).collect();
     warn_all(py, &warnings)?;
-    warn_files(py, &report.skipped_files, &report.missing)?;
+    warn_files(py, &report.skipped_files, &report.missing, &report.splits)?;
     warn(py, damage, &[])?;
     let json = conversion_json(dest, &report).map_err(|error| failed(py, error))?;
     let text = format!(

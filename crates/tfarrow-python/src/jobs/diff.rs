@@ -39,7 +39,9 @@ pub(crate) fn diff(
     }
     let work = || diff_sources(&left, &right, &options, &counters);
     let found = watch(py, &counters, progress, work)?.map_err(|error| failed(py, error))?;
-    found.other_files.iter().try_for_each(|other| warn_files(py, &other.skipped_files, &other.missing))?;
+    for other in &found.other_files {
+        warn_files(py, &other.skipped_files, &other.missing, &other.splits)?;
+    }
     found.skipped.iter().try_for_each(|skipped| warn(py, skipped, &[]))?;
     warn_all(py, &found.why_raw.iter().cloned().collect::<Vec<_>>())?;
     let json = diff_json(&found).map_err(|error| failed(py, error))?;

@@ -30,14 +30,14 @@ pub(crate) fn verify(
     let work = || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::ToVerify, Shard::spool_columnar)?;
         pass.expect(found.bytes());
-        let Found { shards, skipped_files, missing } = found;
+        let Found { shards, skipped_files, missing, splits: _ } = found;
         let (record_type, read) = (options.table.record_type, options.read());
         let verified =
             verify_data_set(shards, record_type, options.threads, read, max_faults, &|bytes, _| pass.add(bytes))?;
         Ok((verified, skipped_files, missing))
     };
     let (verified, skipped_files, missing) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
-    warn_files(py, &skipped_files, &missing)?;
+    warn_files(py, &skipped_files, &missing, &verified.splits)?;
     warn_all(py, &verified.mixed_records.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let json = verify_json(&verified, &skipped_files, &missing).map_err(|error| failed(py, error))?;
     let is_valid = verified.found.damage.is_empty();

@@ -190,7 +190,7 @@ fn session(
             skip_report.leave_out();
             stderr::print(&notice.to_string());
         }
-        Notice::Losses(_) | Notice::NoFeatures(_) => stderr::print(&notice.to_string()),
+        Notice::Losses(_) | Notice::NoFeatures(_) | Notice::Splits(_) => stderr::print(&notice.to_string()),
     };
     Ok(session_context(SessionOptions {
         tables,
