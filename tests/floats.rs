@@ -23,7 +23,7 @@ use parquet::{
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tfarrow_convert::{ConvertOptions, Progress, convert};
-use tfarrow_datafusion::{SessionOptions, session_context};
+use tfarrow_sql::{SessionOptions, session_context};
 
 use crate::support::tfarrow;
 

@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use datafusion::{arrow, error::DataFusionError, prelude::SessionContext};
 use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType, Runner};
-use tfarrow_datafusion::{SessionOptions, session_context};
+use tfarrow_sql::{SessionOptions, session_context};
 
 use crate::support::{path, root, tfarrow};
 

@@ -5,7 +5,7 @@ use std::{env, ffi::OsString, path::PathBuf, process, sync::Arc};
 use anyhow::Result;
 use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
-use tfarrow_datafusion::Engine;
+use tfarrow_sql::Engine;
 
 use crate::error::Usage;
 

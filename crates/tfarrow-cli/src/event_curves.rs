@@ -11,8 +11,9 @@ use arrow_array::{
 use datafusion::catalog::TableProvider;
 use futures::StreamExt;
 use tfarrow_codec::OnError;
-use tfarrow_datafusion::{Notice, SessionOptions, TfRecordOptions, TfRecordTable, queried, session_context};
+use tfarrow_datafusion::{Notice, TfRecordOptions, TfRecordTable, queried};
 use tfarrow_dataset::{DamageReport, FaultKind, ReadOptions, Shard, are_events};
+use tfarrow_sql::{SessionOptions, session_context};
 use tfarrow_stats::ShardRecords;
 
 use crate::{output::plural, text::escape};

@@ -38,11 +38,11 @@ use datafusion_proto::{
     },
 };
 use prost::Message;
-use tfarrow_datafusion::wire::{
+use tfarrow_dataset::guard;
+use tfarrow_sql::wire::{
     CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink, TfRecordSinkWire, check_shared,
     has_message, plan_function,
 };
-use tfarrow_dataset::guard;
 
 use crate::{
     contexts::{Decoding, Encoding},

@@ -12,7 +12,7 @@ use std::{
 use clap::Parser;
 use datafusion::error::{DataFusionError, Result};
 use tfarrow_cluster::ballista::{ClusterEngine, ExecutorOptions, STACK_BYTES, Tls, run_executor, run_scheduler};
-use tfarrow_datafusion::Engine;
+use tfarrow_sql::Engine;
 
 use crate::args::{ClusterCli, ClusterCommand};
 

@@ -4,7 +4,7 @@ use datafusion_proto::protobuf::{
     CsvSink, FileScanExecConf, FileSinkConfig, JsonSink, PhysicalExprNode, PhysicalPlanNode,
     PhysicalSortExprNodeCollection,
 };
-use tfarrow_datafusion::wire::{CompactBatchesWire, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire};
+use tfarrow_sql::wire::{CompactBatchesWire, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire};
 
 /// The message of an operator, with the version of the program that encoded it. All versions can read the version.
 #[derive(Clone, PartialEq, prost::Message)]

@@ -39,7 +39,7 @@ impl std::error::Error for AdvisedError {
 /// An error of a scan of a piece of a file. The whole file may be read without an error, or with another one. The text is that
 /// of the error of the piece, in which records are counted from the beginning of the piece.
 #[derive(Debug)]
-pub(crate) struct PieceError(DataFusionError);
+pub struct PieceError(DataFusionError);
 
 impl fmt::Display for PieceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,7 +59,7 @@ pub(crate) fn of_piece(error: DataFusionError) -> DataFusionError {
 }
 
 /// Converts an error, and adds its remedies in SQL if there are any.
-pub(crate) fn external(error: impl Into<Error>) -> DataFusionError {
+pub fn external(error: impl Into<Error>) -> DataFusionError {
     let error = error.into();
     let advice = sql_advice(&error.remedies());
     with_advice(error, advice)
@@ -72,7 +72,7 @@ pub(crate) fn explained(error: Error, provenance: &SchemaProvenance) -> DataFusi
 }
 
 /// Converts an error, with remedies if there are any.
-pub(crate) fn with_advice(error: Error, advice: Option<String>) -> DataFusionError {
+pub fn with_advice(error: Error, advice: Option<String>) -> DataFusionError {
     DataFusionError::External(match advice {
         Some(advice) => Box::new(AdvisedError { error, advice }),
         None => Box::new(error),

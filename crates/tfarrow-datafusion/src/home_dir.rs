@@ -1,17 +1,17 @@
 //! Expansion of a leading `~/` in names of files to the user's home directory, as in a shell.
 
 /// The home directory of the current user.
-pub(crate) struct HomeDir(String);
+pub struct HomeDir(String);
 
 impl HomeDir {
     /// The home directory of the current user; `None` if the system has none for the user.
-    pub(crate) fn of_user() -> Option<Self> {
+    pub fn of_user() -> Option<Self> {
         let folder = std::env::home_dir()?.to_str()?.trim_end_matches('/').to_owned();
         Some(Self(folder))
     }
 
     /// Expands `~` and `~/..`. Home directories of other users (`~name`) are not supported.
-    pub(crate) fn expand(&self, name: &mut String) {
+    pub fn expand(&self, name: &mut String) {
         if let Some(rest) = name.strip_prefix('~')
             && (rest.is_empty() || rest.starts_with('/'))
         {

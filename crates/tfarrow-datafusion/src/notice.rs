@@ -90,20 +90,21 @@ pub type OnNotice = Arc<dyn Fn(&Notice) + Send + Sync>;
 
 /// The notices of a session, which its configuration has as an extension.
 #[derive(Clone, Default)]
-pub(crate) struct SessionNotices {
-    pub(crate) on_notice: Option<OnNotice>,
+pub struct SessionNotices {
+    /// The callback of the session.
+    pub on_notice: Option<OnNotice>,
 }
 
 impl SessionNotices {
     /// Passes a notice to the callback of the session, if there is one.
-    pub(crate) fn notify(&self, notice: &Notice) {
+    pub fn notify(&self, notice: &Notice) {
         if let Some(on_notice) = &self.on_notice {
             on_notice(notice);
         }
     }
 
     /// Passes the notice of columns and values that are left out or changed, if there are any.
-    pub(crate) fn notify_losses(&self, losses: &RowLosses) {
+    pub fn notify_losses(&self, losses: &RowLosses) {
         if *losses != RowLosses::default() {
             self.notify(&Notice::Losses(losses.clone()));
         }
@@ -113,7 +114,7 @@ impl SessionNotices {
 /// Sends the notices of the scans of a table. Each unknown feature is reported once in the lifetime of the table, and one
 /// unknown field.
 #[derive(Default)]
-pub(crate) struct NoticeSender {
+pub struct NoticeSender {
     on_notice: Option<OnNotice>,
     /// Unknown features that have been reported.
     reported: Mutex<BTreeSet<String>>,
@@ -122,12 +123,13 @@ pub(crate) struct NoticeSender {
 }
 
 impl NoticeSender {
-    pub(crate) fn new(on_notice: Option<OnNotice>) -> Self {
+    /// Creates a sender to this callback.
+    pub fn new(on_notice: Option<OnNotice>) -> Self {
         Self { on_notice, ..Self::default() }
     }
 
     /// Reports the features among `names` that have not been reported yet.
-    pub(crate) fn send_unknown(&self, names: BTreeSet<String>, provenance: &SchemaProvenance) {
+    pub fn send_unknown(&self, names: BTreeSet<String>, provenance: &SchemaProvenance) {
         let Some(send) = &self.on_notice else { return };
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let names: Vec<_> = names.into_iter().filter(|name| reported.insert(name.clone())).collect();
@@ -139,7 +141,7 @@ impl NoticeSender {
     }
 
     /// Reports a field that the type of the messages does not define, unless one was reported.
-    pub(crate) fn send_unknown_field(&self, field: u32) {
+    pub fn send_unknown_field(&self, field: u32) {
         let Some(send) = &self.on_notice else { return };
         if !self.has_unknown_field.swap(true, Ordering::Relaxed) {
             send(&Notice::UnknownField(field));
@@ -147,7 +149,7 @@ impl NoticeSender {
     }
 
     /// Reports skipped records, if there are any.
-    pub(crate) fn send_skipped(&self, skipped: DamageReport) {
+    pub fn send_skipped(&self, skipped: DamageReport) {
         if let Some(send) = self.on_notice.as_ref().filter(|_| !skipped.is_empty()) {
             send(&Notice::Skipped(skipped));
         }

@@ -99,7 +99,7 @@ pub struct TfRecordOptions {
     /// order depends on the timing of threads. See [`PreserveOrder`](crate::PreserveOrder).
     pub preserve_order: bool,
     /// Minimum bytes of a piece of a file, where fewer files than partitions are scanned; `None`: each file is read by one task.
-    /// Only an [`Engine`](crate::Engine) reads a query again after an error of a piece.
+    /// Only an `tfarrow_sql::Engine` reads a query again after an error of a piece.
     pub piece_bytes: Option<NonZeroUsize>,
     /// Compression of written files.
     pub compression: Compression,
@@ -238,13 +238,13 @@ const PIECE_BYTES: usize = 256 << 20;
 
 impl TfRecordOptions {
     /// Returns whether one statement may write this number of shards.
-    pub(crate) fn allows_shards(shards: NonZeroUsize) -> bool {
+    pub fn allows_shards(shards: NonZeroUsize) -> bool {
         shards.get() <= MAX_SHARDS
     }
 
     /// Changes the defaults for plans whose partitions run as tasks in other processes. A message with an array of views
     /// contains the buffers of all views; one ordered partition would be one task; and so would be a long file.
-    pub(crate) fn prepare_for_engine(&mut self) {
+    pub fn prepare_for_engine(&mut self) {
         if self.bytes_type == BytesType::Auto {
             self.bytes_type = BytesType::Binary;
         }
@@ -253,7 +253,7 @@ impl TfRecordOptions {
     }
 
     /// Returns whether options state the type of the records, so that TensorBoard's events are rows and no table of values.
-    pub(crate) fn states_type(&self) -> bool {
+    pub fn states_type(&self) -> bool {
         self.message.is_some() || self.record_type.is_some()
     }
 

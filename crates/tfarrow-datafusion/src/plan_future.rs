@@ -14,4 +14,4 @@ use datafusion::{error::Result, physical_plan::ExecutionPlan};
 use futures::future::BoxFuture;
 
 /// The future of a function that plans.
-pub(crate) type PlanFuture<'a> = BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>>;
+pub type PlanFuture<'a> = BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>>;

@@ -89,7 +89,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// Advice on an error of a scan, which depends on the provenance of the schema.
-pub(crate) fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Option<String> {
+pub fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Option<String> {
     if let Some(feature) = conflicting_feature(error) {
         return kind_advice(feature, provenance);
     }
@@ -108,7 +108,7 @@ pub(crate) fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Optio
 }
 
 /// The feature that has another kind than its column, if the error is about one.
-pub(crate) fn conflicting_feature(error: &Error) -> Option<&str> {
+pub fn conflicting_feature(error: &Error) -> Option<&str> {
     match error.kind() {
         ErrorKind::Codec(error) if matches!(error.kind(), CodecErrorKind::Kind { .. }) => {
             Some(error.position().feature.as_deref().unwrap_or_default())
@@ -119,7 +119,7 @@ pub(crate) fn conflicting_feature(error: &Error) -> Option<&str> {
 
 /// Advice on a feature that has another kind than its column: the position of the first record of the sample with the kind of
 /// the column, and the options for columns of both kinds.
-pub(crate) fn kind_advice(feature: &str, provenance: &SchemaProvenance) -> Option<String> {
+pub fn kind_advice(feature: &str, provenance: &SchemaProvenance) -> Option<String> {
     let (kind, seen) = provenance.features(feature).find_map(|feature| feature.kinds().next())?;
     let (kind, first) = (kind.name(), provenance.first(seen)?);
     let split = format!("{SAMPLE_ALL} and tfarrow.on_conflict = 'split' give each kind a column");

@@ -3,7 +3,7 @@
 use datafusion::execution::TaskContext;
 
 /// Copies a context, for a part of a plan with other settings.
-pub(crate) fn copy_of(context: &TaskContext) -> TaskContext {
+pub fn copy_of(context: &TaskContext) -> TaskContext {
     TaskContext::new(
         context.task_id(),
         context.session_id(),

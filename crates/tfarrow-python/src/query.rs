@@ -18,9 +18,8 @@ use datafusion::{
 use futures::StreamExt;
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_codec::schema_of_rows;
-use tfarrow_datafusion::{
-    OnNotice, QueryLimits, SessionOptions, explain_missing_column, plan_statement, session_context, statements,
-};
+use tfarrow_datafusion::OnNotice;
+use tfarrow_sql::{QueryLimits, SessionOptions, explain_missing_column, plan_statement, session_context, statements};
 
 use crate::{
     options::ReadingOptions,

@@ -27,9 +27,8 @@ use datafusion::{
     prelude::{SessionConfig, SessionContext},
 };
 use pyo3::prelude::*;
-use tfarrow_datafusion::{
-    Cancellation, OnNotice, RowMessage, SessionOptions, TfRecordOptions, send_rows, session_context,
-};
+use tfarrow_datafusion::{OnNotice, RowMessage, TfRecordOptions, send_rows};
+use tfarrow_sql::{Cancellation, SessionOptions, session_context};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{

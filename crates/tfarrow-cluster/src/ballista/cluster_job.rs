@@ -21,7 +21,7 @@ use datafusion::{
     error::{DataFusionError, Result},
     prelude::SessionConfig,
 };
-use tfarrow_datafusion::{TaskError, TaskNotices, TaskProgress};
+use tfarrow_sql::{TaskError, TaskNotices, TaskProgress};
 use tonic::Request;
 
 use crate::ballista::{

@@ -14,7 +14,7 @@ use futures::{
     StreamExt, TryStreamExt, future,
     stream::{self, BoxStream},
 };
-use tfarrow_datafusion::{Engine, TaskProgress, with_whole_files};
+use tfarrow_sql::{Engine, TaskProgress, with_whole_files};
 
 use crate::{
     ballista::{

@@ -2,7 +2,7 @@
 
 use tonic::metadata::{MetadataMap, MetadataValue};
 
-/// The beginning of the name of a counter: the rest is the JSON of [`TaskNotices`](tfarrow_datafusion::TaskNotices).
+/// The beginning of the name of a counter: the rest is the JSON of [`TaskNotices`](tfarrow_sql::TaskNotices).
 pub(crate) const NOTICES: &str = "tfarrow_notices:";
 /// The header with the version of the scheduler.
 pub(crate) const SCHEDULER_VERSION: &str = "tfarrow-version";

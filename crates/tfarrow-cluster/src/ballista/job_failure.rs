@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use datafusion::error::DataFusionError;
 use serde::{Deserialize, Serialize};
 use std::io;
-use tfarrow_datafusion::TaskError;
+use tfarrow_sql::TaskError;
 
 /// The beginning and the end of an error in a text.
 const BEGIN: &str = "<tfarrow-error:";

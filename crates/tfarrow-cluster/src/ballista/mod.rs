@@ -38,7 +38,7 @@ use datafusion::{
     prelude::SessionConfig,
 };
 use datafusion_proto::physical_plan::PhysicalExtensionCodec;
-use tfarrow_datafusion::{SessionOptions, session_context};
+use tfarrow_sql::{SessionOptions, session_context};
 
 pub use engine::ClusterEngine;
 pub use executor::{ExecutorOptions, run_executor};

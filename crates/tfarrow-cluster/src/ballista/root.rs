@@ -14,7 +14,7 @@ use datafusion::{
     error::Result,
     physical_plan::ExecutionPlan,
 };
-use tfarrow_datafusion::wire::local_files;
+use tfarrow_sql::wire::local_files;
 
 /// Checks that all local files of a plan are below `root`, which is a real path. Links are followed.
 ///

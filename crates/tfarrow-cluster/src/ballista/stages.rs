@@ -29,7 +29,7 @@ use datafusion::{
     },
     prelude::SessionConfig,
 };
-use tfarrow_datafusion::{TaskError, TaskNotices, with_task_notices};
+use tfarrow_sql::{TaskError, TaskNotices, with_task_notices};
 
 use crate::ballista::{
     connections::Connections,

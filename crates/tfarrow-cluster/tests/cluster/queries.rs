@@ -1,6 +1,6 @@
 //! The rows of a cluster are those of one process.
 
-use tfarrow_datafusion::{QueryLimits, SessionOptions, session_context, statements};
+use tfarrow_sql::{QueryLimits, SessionOptions, session_context, statements};
 
 use crate::processes::{Cluster, local, root};
 

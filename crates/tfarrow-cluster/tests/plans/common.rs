@@ -12,7 +12,7 @@ use datafusion::{
 };
 use datafusion_proto::physical_plan::DefaultPhysicalExtensionCodec;
 use tfarrow_cluster::PlanCodec;
-use tfarrow_datafusion::{
+use tfarrow_sql::{
     Engine, QueryLimits, RemoteExec, SessionOptions, TaskProgress, plan_statement, session_context, statements,
 };
 

@@ -1,6 +1,6 @@
 //! Queries, encoded and decoded.
 
-use tfarrow_datafusion::{QueryLimits, statements};
+use tfarrow_sql::{QueryLimits, statements};
 
 use crate::common::{check, check_rows, encoded, planned, root, sent, session, testdata};
 

@@ -1,11 +1,7 @@
-//! Scalar functions for images, tensors and bytes, which DataFusion does not have, and limits for those of DataFusion.
+//! Scalar functions for images, tensors and events, which DataFusion does not have.
 
-pub(crate) mod bounded;
 pub(crate) mod event_value;
 mod image_info;
-mod min_max;
-pub(crate) mod normalize;
-mod octet_length;
 mod tensor;
 mod tensor_proto;
 
@@ -16,13 +12,12 @@ use datafusion::{
     arrow::{compute::cast, datatypes::DataType},
     common::{ScalarValue, utils::take_function_args},
     error::Result,
-    logical_expr::{AggregateUDF, ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
+    logical_expr::{ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
 };
 
-/// All functions. `octet_length` replaces the function of DataFusion.
+/// All functions that queries can call.
 pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
     [
-        octet_length::octet_length(),
         ScalarUDF::from(tensor::DecodeTensor::new()),
         tensor::tensor_shape(),
         tensor::tensor_dtype(),
@@ -31,27 +26,18 @@ pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
     .into_iter()
 }
 
-/// All aggregate functions. They replace those of DataFusion.
-pub(crate) fn aggregates() -> [AggregateUDF; 2] {
-    [min_max::min(), min_max::max()]
-}
-
 /// Returns the function with this name that plans call, and queries cannot.
 pub fn plan_function(name: &str) -> Option<Arc<ScalarUDF>> {
-    let of_floats = normalize::normalize_nan_and_zero();
-    if name == of_floats.name() {
-        return Some(of_floats);
-    }
     let fields = event_value::EVENT_VALUE_COLUMNS.map(event_value::event_value_field);
     let mut functions = fields.into_iter().chain([event_value::event_value(), event_value::event_time()]);
     functions.find(|function| function.name() == name).map(Arc::new)
 }
 
 /// The types of byte strings.
-const BYTES: [DataType; 3] = [DataType::BinaryView, DataType::Binary, DataType::LargeBinary];
+pub const BYTES: [DataType; 3] = [DataType::BinaryView, DataType::Binary, DataType::LargeBinary];
 
 /// Creates a function of one argument, whose type is one of `types`.
-fn unary_function(
+pub fn unary_function(
     name: &str,
     types: Vec<DataType>,
     returns: DataType,
@@ -67,7 +53,10 @@ fn unary_function(
 }
 
 /// Evaluates a function of one argument, which may be a constant.
-fn evaluate_unary(value: &ColumnarValue, evaluate: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
+pub fn evaluate_unary(
+    value: &ColumnarValue,
+    evaluate: impl Fn(&ArrayRef) -> Result<ArrayRef>,
+) -> Result<ColumnarValue> {
     Ok(match value {
         ColumnarValue::Array(array) => ColumnarValue::Array(evaluate(array)?),
         ColumnarValue::Scalar(value) => {
@@ -77,7 +66,7 @@ fn evaluate_unary(value: &ColumnarValue, evaluate: impl Fn(&ArrayRef) -> Result<
 }
 
 /// Casts an array of one of the types [`BYTES`] to views.
-fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
+pub fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
     let views = match array.data_type() {
         DataType::BinaryView => Arc::clone(array),
         _ => cast(array, &DataType::BinaryView)?,

@@ -43,14 +43,14 @@ fn batch_bytes(options: &ExecutionOptions) -> usize {
 }
 
 /// Bytes that a merge reserves for each input stream of such batches.
-pub(crate) fn merge_stream_bytes(options: &ExecutionOptions) -> usize {
+pub fn merge_stream_bytes(options: &ExecutionOptions) -> usize {
     4 * batch_bytes(options)
 }
 
 /// A physical optimizer rule for plans over long records: if a batch would be too large, the plan runs with a smaller
 /// `batch_size`, and the inputs of merges, which hold a batch of each input, are copied to compact arrays.
 ///
-/// Sessions of [`session_context`](crate::session_context) have this rule. To add it to another session:
+/// Sessions of `tfarrow_sql::session_context` have this rule. To add it to another session:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -104,9 +104,9 @@ fn longest_row(plan: &dyn ExecutionPlan) -> usize {
 
 /// Executes a plan with its own `batch_size`, and bounds the memory that each batch keeps alive.
 #[derive(Clone, Debug)]
-pub(crate) struct CompactBatches {
+pub struct CompactBatches {
     /// Maximum rows of a batch.
-    pub(crate) rows: usize,
+    pub rows: usize,
 }
 
 impl PassThrough for CompactBatches {

@@ -15,7 +15,7 @@ use datafusion::{
 use futures::stream::BoxStream;
 
 /// The work of a [`PassThroughExec`]: rows, their order and their schema stay the same.
-pub(crate) trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
+pub trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
     /// The name of the operator.
     const NAME: &'static str;
 
@@ -35,17 +35,19 @@ pub(crate) trait PassThrough: Clone + fmt::Debug + Send + Sync + 'static {
 
 /// An operator with one input, whose batches go through `work`.
 #[derive(Debug)]
-pub(crate) struct PassThroughExec<W> {
+pub struct PassThroughExec<W> {
     input: Arc<dyn ExecutionPlan>,
     work: W,
 }
 
 impl<W> PassThroughExec<W> {
-    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, work: W) -> Self {
+    /// Adds `work` above `input`.
+    pub fn new(input: Arc<dyn ExecutionPlan>, work: W) -> Self {
         Self { input, work }
     }
 
-    pub(crate) fn work(&self) -> &W {
+    /// What the operator does.
+    pub fn work(&self) -> &W {
         &self.work
     }
 }

@@ -33,7 +33,7 @@ use crate::{options::TfRecordOptions, scan::source::TfRecordSource, write::sink:
 /// Such a plan scans its files as one partition. A scan of TFRecord still uses all cores, because it decodes and filters a
 /// file on several threads, and reads the next files ahead. A scan of Parquet, Arrow, CSV or JSON uses one core.
 ///
-/// Sessions of [`session_context`](crate::session_context) have this rule. To add it to another session, as the last rule
+/// Sessions of `tfarrow_sql::session_context` have this rule. To add it to another session, as the last rule
 /// that moves operators:
 ///
 /// ```

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 /// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`]. All records by
 /// default.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RecordRange(pub(crate) Range<u64>);
+pub struct RecordRange(pub Range<u64>);
 
 impl Default for RecordRange {
     fn default() -> Self {
@@ -29,7 +29,7 @@ impl Default for RecordRange {
 
 impl RecordRange {
     /// The range of `file`; all records if it has none.
-    pub(crate) fn of(file: &PartitionedFile) -> Self {
+    pub fn of(file: &PartitionedFile) -> Self {
         file.extension::<Self>().cloned().unwrap_or_default()
     }
 
@@ -100,7 +100,7 @@ impl ScanInput {
 ///
 /// # Errors
 /// The object cannot be opened, or has fewer bytes.
-pub(crate) fn open_object(
+pub fn open_object(
     store: &dyn ObjectStore,
     path: &Path,
     from: u64,

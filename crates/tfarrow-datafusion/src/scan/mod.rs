@@ -15,4 +15,4 @@ pub(crate) mod opener;
 pub(crate) mod source;
 
 /// Default rows per batch, as in DataFusion.
-pub(crate) const BATCH_SIZE: usize = 8192;
+pub const BATCH_SIZE: usize = 8192;

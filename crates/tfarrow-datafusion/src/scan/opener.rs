@@ -139,7 +139,7 @@ impl fmt::Debug for FilesAhead {
 }
 
 /// Returns whether a projection contains `input_file_name()`.
-pub(crate) fn uses_input_file_name<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
+pub fn uses_input_file_name<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
     columns.into_iter().any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
 }
 

@@ -92,7 +92,7 @@ impl TfRecordSource {
     }
 
     /// Creates a source of the columns `columns` and the partition columns `partitions`.
-    pub(crate) fn of_columns(columns: Arc<Columns>, partitions: Vec<FieldRef>) -> Self {
+    pub fn of_columns(columns: Arc<Columns>, partitions: Vec<FieldRef>) -> Self {
         let table_schema =
             TableSchema::builder(Arc::clone(columns.schema())).with_table_partition_cols(partitions).build();
         Self {
@@ -133,7 +133,7 @@ impl TfRecordSource {
     }
 
     /// Sets the bytes of a file that are read, and then decoded, at a time.
-    pub(crate) fn with_chunk_bytes(mut self, chunk_bytes: usize) -> Self {
+    pub fn with_chunk_bytes(mut self, chunk_bytes: usize) -> Self {
         self.read.chunk_bytes = chunk_bytes;
         self
     }
@@ -156,7 +156,8 @@ impl TfRecordSource {
         self
     }
 
-    pub(crate) fn preserves_order(&self) -> bool {
+    /// Whether [`PreserveOrder`](crate::PreserveOrder) may scan all files as one ordered partition.
+    pub fn preserves_order(&self) -> bool {
         self.preserves_order
     }
 
@@ -168,7 +169,7 @@ impl TfRecordSource {
 
     /// Sets whether a record with top-level fields of another message type is an error, as is necessary for an inferred
     /// record type.
-    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
+    pub fn with_strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
@@ -180,15 +181,17 @@ impl TfRecordSource {
     }
 
     /// Sets the receiver of warnings.
-    pub(crate) fn with_notices(self, notices: Arc<NoticeSender>) -> Self {
+    pub fn with_notices(self, notices: Arc<NoticeSender>) -> Self {
         Self { notices, execution: Arc::default(), ..self }
     }
 
-    pub(crate) fn provenance(&self) -> &SchemaProvenance {
+    /// The provenance of the schema.
+    pub fn provenance(&self) -> &SchemaProvenance {
         &self.provenance
     }
 
-    pub(crate) fn notices(&self) -> &NoticeSender {
+    /// The receiver of warnings.
+    pub fn notices(&self) -> &NoticeSender {
         &self.notices
     }
 
@@ -204,27 +207,33 @@ impl TfRecordSource {
         Ok(Self { predicate: Some(predicate), execution: Arc::default(), ..self })
     }
 
-    pub(crate) fn predicate(&self) -> Option<&Arc<dyn PhysicalExpr>> {
+    /// The filter that the scan evaluates, over the columns of the table.
+    pub fn predicate(&self) -> Option<&Arc<dyn PhysicalExpr>> {
         self.predicate.as_ref()
     }
 
-    pub(crate) fn columns(&self) -> &Arc<Columns> {
+    /// The columns of records.
+    pub fn columns(&self) -> &Arc<Columns> {
         &self.columns
     }
 
-    pub(crate) fn read_options(&self) -> &ReadOptions {
+    /// How files are read.
+    pub fn read_options(&self) -> &ReadOptions {
         &self.read
     }
 
-    pub(crate) fn verify_crc(&self) -> VerifyCrc {
+    /// When the CRC of a record's data is verified.
+    pub fn verify_crc(&self) -> VerifyCrc {
         self.verify_crc
     }
 
-    pub(crate) fn is_strict(&self) -> bool {
+    /// Whether a record with top-level fields of another message type is an error.
+    pub fn is_strict(&self) -> bool {
         self.strict
     }
 
-    pub(crate) fn pushes_filters_down(&self) -> bool {
+    /// Whether filters are evaluated in the scan.
+    pub fn pushes_filters_down(&self) -> bool {
         self.pushdown_filters
     }
 

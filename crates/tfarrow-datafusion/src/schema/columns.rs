@@ -26,7 +26,7 @@ const MAX_SHOWN: usize = 60;
 
 /// The columns of the files of a table, without partition columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Columns {
+pub struct Columns {
     /// The columns that a query reads.
     schema: SchemaRef,
     /// The columns that records are decoded to, in the same order.
@@ -112,7 +112,7 @@ impl Columns {
     ///
     /// # Errors
     /// The parts do not belong together.
-    pub(crate) fn of_parts(
+    pub fn of_parts(
         schema: SchemaRef,
         decoded: SchemaRef,
         cast: impl Iterator<Item = usize>,
@@ -140,7 +140,7 @@ impl Columns {
     }
 
     /// The defaults, each with the number of its column.
-    pub(crate) fn defaults(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
+    pub fn defaults(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
         self.casts.iter().enumerate().filter_map(|(column, cast)| Some((column, cast.as_ref()?.default.as_ref()?)))
     }
 
@@ -150,17 +150,17 @@ impl Columns {
     }
 
     /// The columns that a query reads.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     /// The columns that a decoder produces.
-    pub(crate) fn decoded_schema(&self) -> &SchemaRef {
+    pub fn decoded_schema(&self) -> &SchemaRef {
         &self.decoded
     }
 
     /// Returns whether a query reads a column without a cast.
-    pub(crate) fn is_as_decoded(&self, column: usize) -> bool {
+    pub fn is_as_decoded(&self, column: usize) -> bool {
         matches!(self.casts.get(column), None | Some(None))
     }
 

@@ -24,7 +24,7 @@ pub(crate) const RUN_COLUMN: &str = "run";
 
 /// The partition columns of a table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PartitionColumns {
+pub struct PartitionColumns {
     /// The columns of folders, in the order of the folders.
     folders: Vec<FieldRef>,
     /// The names of TensorBoard's runs, if these are a column.
@@ -35,7 +35,7 @@ pub(crate) struct PartitionColumns {
 
 impl PartitionColumns {
     /// The columns of the folders of the shards, but for those with the name of a feature.
-    pub(crate) fn inferred(shards: &[Shard], features: &Schema) -> Self {
+    pub fn inferred(shards: &[Shard], features: &Schema) -> Self {
         let columns = shards.first().map_or(&[][..], Shard::folder_columns);
         let others = columns.iter().filter(|column| features.column_with_name(&column.key).is_none());
         Self { folders: others.map(field).collect(), ..Self::default() }
@@ -76,7 +76,7 @@ impl PartitionColumns {
     }
 
     /// The fields of all partition columns.
-    pub(crate) fn fields(&self) -> Vec<FieldRef> {
+    pub fn fields(&self) -> Vec<FieldRef> {
         let text = |name| Arc::new(Field::new(name, DataType::Utf8View, false));
         let (run, file) = (self.runs.is_some().then(|| text(RUN_COLUMN)), self.file.then(|| text(FILE_COLUMN)));
         self.folders.iter().cloned().chain(run).chain(file).collect()
@@ -86,7 +86,7 @@ impl PartitionColumns {
     ///
     /// # Errors
     /// The shard is not in a folder of each column, or the value of a folder cannot be cast to the type of its column.
-    pub(crate) fn values(&self, shard: &Shard) -> Result<Vec<ScalarValue>> {
+    pub fn values(&self, shard: &Shard) -> Result<Vec<ScalarValue>> {
         let mut values = self.folders.iter().map(|field| value(field, shard)).collect::<Result<Vec<_>>>()?;
         if let Some(runs) = &self.runs {
             values.push(ScalarValue::Utf8View(Some(runs.name(shard))));
@@ -98,7 +98,7 @@ impl PartitionColumns {
     }
 
     /// Returns whether a filter refers to partition columns only, so that it keeps or prunes complete files.
-    pub(crate) fn decides(&self, filter: &Expr) -> bool {
+    pub fn decides(&self, filter: &Expr) -> bool {
         let fields = self.fields();
         let columns = filter.column_refs();
         let is_of_queries =
@@ -110,12 +110,7 @@ impl PartitionColumns {
     }
 
     /// Evaluates such filters for files with these values. Returns whether to keep each file.
-    pub(crate) fn keep(
-        &self,
-        filters: &[&Expr],
-        values: &[Vec<ScalarValue>],
-        state: &dyn Session,
-    ) -> Result<Vec<bool>> {
+    pub fn keep(&self, filters: &[&Expr], values: &[Vec<ScalarValue>], state: &dyn Session) -> Result<Vec<bool>> {
         let mut keep = vec![true; values.len()];
         if filters.is_empty() || values.is_empty() {
             return Ok(keep);

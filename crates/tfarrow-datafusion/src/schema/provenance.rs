@@ -50,13 +50,13 @@ impl SchemaProvenance {
 
     /// The reason why the records are read as raw records, if no option sets it, and whether only a few records cause
     /// it.
-    pub(crate) fn why_raw(&self) -> Option<(String, bool)> {
+    pub fn why_raw(&self) -> Option<(String, bool)> {
         let source = self.source()?;
         Some((source.why_raw()?, source.has_strays()))
     }
 
     /// The summaries of the features of this name, one per role.
-    pub(crate) fn features<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
+    pub fn features<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
         self.source().into_iter().flat_map(move |inferred| features(inferred, name))
     }
 

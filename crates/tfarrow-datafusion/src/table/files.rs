@@ -84,7 +84,7 @@ fn is_empty(error: &Error) -> bool {
 }
 
 /// Copies the shards that can be read only once to temporary files.
-pub(crate) fn spooled(mut shards: Vec<Shard>) -> Result<Vec<Shard>, Error> {
+pub fn spooled(mut shards: Vec<Shard>) -> Result<Vec<Shard>, Error> {
     shards.iter_mut().try_for_each(Shard::spool)?;
     Ok(shards)
 }

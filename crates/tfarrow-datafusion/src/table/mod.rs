@@ -1,7 +1,10 @@
 //! A TFRecord data set as a table of DataFusion.
 
+pub(crate) mod event_table;
+pub(crate) mod external_table;
 pub(crate) mod files;
-pub(crate) mod urls;
+pub(crate) mod registry;
+pub mod urls;
 
 use std::{
     collections::HashMap,
@@ -92,7 +95,7 @@ impl TfRecordTable {
     }
 
     /// The blocking version of [`open`](Self::open), for several sources.
-    pub(crate) fn open_blocking(sources: &[String], options: &TfRecordOptions) -> Result<Self> {
+    pub fn open_blocking(sources: &[String], options: &TfRecordOptions) -> Result<Self> {
         let shards = resolve(sources).and_then(spooled).map_err(external)?;
         Self::infer_blocking(shards, options)
     }
@@ -108,7 +111,7 @@ impl TfRecordTable {
     }
 
     /// The blocking version of [`infer`](Self::infer).
-    pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
+    pub fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         if let Some(message) = Self::message_of(options)? {
             return Self::messages(shards, &message, options);
         }
@@ -154,7 +157,7 @@ impl TfRecordTable {
     ///
     /// # Errors
     /// As [`messages`](Self::messages).
-    pub(crate) fn events(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
+    pub fn events(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         Self::messages(shards, &event_message().map_err(external)?, options)
     }
 
@@ -299,7 +302,7 @@ impl TfRecordTable {
     }
 
     /// The columns of folders such as `split=train`.
-    pub(crate) fn folder_columns(&self) -> &[FieldRef] {
+    pub fn folder_columns(&self) -> &[FieldRef] {
         self.partitions.folders()
     }
 
@@ -330,12 +333,12 @@ impl TfRecordTable {
     }
 
     /// Returns whether the table is that of the messages of TensorBoard's files, with their runs.
-    pub(crate) fn has_runs(&self) -> bool {
+    pub fn has_runs(&self) -> bool {
         self.partitions.has_runs()
     }
 
     /// The options of the table.
-    pub(crate) fn options(&self) -> &TfRecordOptions {
+    pub fn options(&self) -> &TfRecordOptions {
         &self.options
     }
 
@@ -560,7 +563,7 @@ fn pieces(files: Vec<PartitionedFile>, count: usize, least: u64) -> Vec<Partitio
 }
 
 /// A piece of a file.
-pub(crate) fn piece_of(file: &PartitionedFile, piece: FilePiece) -> PartitionedFile {
+pub fn piece_of(file: &PartitionedFile, piece: FilePiece) -> PartitionedFile {
     let mut file = file.clone();
     file.object_meta.size = piece.bytes.end - piece.bytes.start;
     file.with_extension(piece)
@@ -576,7 +579,7 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
 
 /// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path may not be a valid path of
 /// an object store.
-pub(crate) fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
+pub fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
     let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size);
     let file = file.with_extension(shard.clone().without_folder_columns());
     // Plans copy their files, which may be hundreds of thousands.

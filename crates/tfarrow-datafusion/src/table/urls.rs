@@ -9,7 +9,7 @@ use datafusion::{
 use tfarrow_dataset::{Shard, is_remote};
 
 /// The URL of a shard.
-pub(crate) fn shard(shard: &Shard) -> Result<ListingTableUrl> {
+pub fn shard(shard: &Shard) -> Result<ListingTableUrl> {
     match shard.is_remote() {
         true => remote(&shard.path, false),
         false => local(shard.local_path(), false),

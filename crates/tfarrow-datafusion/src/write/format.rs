@@ -31,9 +31,9 @@ use crate::{
     write::{output_folder::PART, sink::TfRecordSink},
 };
 
-/// Creates a [`TfRecordFormat`] from the options of a statement. DataFusion selects the factory by its file extension.
+/// Creates a `TfRecordFormat` from the options of a statement. DataFusion selects the factory by its file extension.
 #[derive(Debug)]
-pub(crate) struct TfRecordFormatFactory(&'static str);
+pub struct TfRecordFormatFactory(&'static str);
 
 impl TfRecordFormatFactory {
     /// A factory for each extension of a TFRecord file, compressed or not.

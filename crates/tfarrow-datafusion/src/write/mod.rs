@@ -1,16 +1,13 @@
-//! Writing of files by COPY and INSERT. All files of a statement get their names after the last one is complete.
+//! Writing of TFRecord files by COPY and INSERT. All files of a statement get their names after the last one is complete.
 //!
 //! ```text
-//! TFRecord:       format ─▶ sink ────┬▶ outputs ─▶ files, objects
-//! other formats:  output_schema ─▶ staging ─┘
+//! format ─▶ sink ─▶ outputs ─▶ files, objects
 //! ```
 //!
-//! `output_folder` names the files in a folder, and `float_bounds` leaves statistics out of Parquet files.
+//! `output_folder` names the files in a folder, and `output_schema` checks the columns.
 
-mod float_bounds;
 pub(crate) mod format;
 pub(crate) mod output_folder;
 pub(crate) mod output_schema;
-mod outputs;
+pub(crate) mod outputs;
 pub(crate) mod sink;
-pub(crate) mod staging;

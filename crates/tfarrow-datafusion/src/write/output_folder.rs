@@ -26,19 +26,19 @@ use percent_encoding::percent_decode_str;
 use tfarrow_dataset::{folder_name, folder_value};
 
 /// The stem of the names of files in a folder, if the statement names no file.
-pub(crate) const PART: &str = "part";
+pub const PART: &str = "part";
 
 /// A folder that a statement writes files to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OutputFolder {
+pub struct OutputFolder {
     /// The path of the folder.
-    pub(crate) path: Path,
+    pub path: Path,
     /// The columns of PARTITIONED BY.
-    pub(crate) keys: Vec<String>,
+    pub keys: Vec<String>,
     /// Whether these columns are also in the files.
-    pub(crate) keeps_columns: bool,
+    pub keeps_columns: bool,
     /// The stem of the names of the files.
-    pub(crate) stem: String,
+    pub stem: String,
 }
 
 impl OutputFolder {
@@ -57,7 +57,7 @@ impl OutputFolder {
     ///
     /// # Errors
     /// The name of the folder is no valid path.
-    pub(crate) fn file(&self, path: &Path) -> Result<Path> {
+    pub fn file(&self, path: &Path) -> Result<Path> {
         let parts: Vec<_> = path.prefix_match(&self.path).into_iter().flatten().collect();
         let Some((file, folders)) = parts.split_last() else { return Ok(path.clone()) };
         let mut names = vec![self.path.as_ref().to_owned()];
@@ -93,7 +93,7 @@ impl OutputFolder {
     }
 
     /// Replaces the values of the columns of PARTITIONED BY by the values of folders, unless the columns are also in the files.
-    pub(crate) fn with_folder_values(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    pub fn with_folder_values(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let (schema, folder) = (rows.schema(), self.clone());
         let rows = rows.map(move |batch| folder.folder_values(batch?));
         Box::pin(RecordBatchStreamAdapter::new(schema, rows))

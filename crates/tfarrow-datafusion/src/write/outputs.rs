@@ -20,7 +20,7 @@ use crate::{blocking::blocking, error::external, write::output_folder::OutputFol
 
 /// The file system or object store that a statement writes to.
 #[derive(Clone, Debug)]
-pub(crate) struct OutputStore {
+pub struct OutputStore {
     url: ObjectStoreUrl,
     store: Arc<dyn ObjectStore>,
     /// Whether existing files may be replaced.
@@ -29,7 +29,7 @@ pub(crate) struct OutputStore {
 
 impl OutputStore {
     /// Outputs in `store`, whose URL is `url`.
-    pub(crate) fn new(url: ObjectStoreUrl, store: Arc<dyn ObjectStore>, overwrite: bool) -> Self {
+    pub fn new(url: ObjectStoreUrl, store: Arc<dyn ObjectStore>, overwrite: bool) -> Self {
         Self { url, store, overwrite }
     }
 
@@ -53,7 +53,7 @@ impl OutputStore {
     }
 
     /// Returns an error if `path` exists and may not be replaced, so that it is reported before the query runs.
-    pub(crate) async fn refuse_existing(&self, path: &Path) -> Result<(), Error> {
+    pub async fn refuse_existing(&self, path: &Path) -> Result<(), Error> {
         if self.overwrite {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl OutputStore {
 
     /// Returns an error if the folder has files of earlier statements, and these may not be replaced, so that it is reported
     /// before the query runs.
-    pub(crate) async fn refuse_earlier(&self, folder: &OutputFolder) -> Result<(), Error> {
+    pub async fn refuse_earlier(&self, folder: &OutputFolder) -> Result<(), Error> {
         if self.overwrite {
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl OutputStore {
     }
 
     /// Creates the output file for this path. Whether an object exists is checked again by the upload.
-    pub(crate) fn create(&self, path: &Path) -> Result<OutputFile, Error> {
+    pub fn create(&self, path: &Path) -> Result<OutputFile, Error> {
         match self.file(path)? {
             Some(file) => OutputFile::create(file, self.overwrite),
             None => OutputFile::create_object(Arc::clone(&self.store), path.clone(), self.url_of(path), self.overwrite),
@@ -135,7 +135,7 @@ impl OutputStore {
 
 /// Renames or uploads the files of a statement to their final paths in a folder. The files of earlier statements there are an
 /// error, or are replaced as a whole.
-pub(crate) async fn persist_in(folder: &OutputFolder, store: &OutputStore, files: Vec<CompleteFile>) -> Result<()> {
+pub async fn persist_in(folder: &OutputFolder, store: &OutputStore, files: Vec<CompleteFile>) -> Result<()> {
     let lock = store.lock(folder).await;
     store.refuse_earlier(folder).await.map_err(external)?;
     let mut replaced = store.earlier(folder).await.map_err(external)?;
@@ -154,7 +154,7 @@ pub(crate) async fn persist_in(folder: &OutputFolder, store: &OutputStore, files
 }
 
 /// Renames or uploads the files to their final paths. If one fails, the error includes the number of files that did not.
-pub(crate) async fn persist(files: Vec<CompleteFile>) -> Result<()> {
+pub async fn persist(files: Vec<CompleteFile>) -> Result<()> {
     let (mut tasks, all) = (JoinSet::new(), files.len());
     for file in files {
         // Renames and uploads block.

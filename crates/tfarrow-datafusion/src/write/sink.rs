@@ -50,7 +50,7 @@ use crate::{
 
 /// Writes TFRecord files.
 #[derive(Debug)]
-pub(crate) struct TfRecordSink {
+pub struct TfRecordSink {
     config: FileSinkConfig,
     /// The schema of the files, without the partition columns, which become folders.
     schema: SchemaRef,
@@ -90,19 +90,14 @@ impl TfRecordSink {
     ///
     /// # Errors
     /// A column cannot be encoded as a feature.
-    pub(crate) fn of_parts(
-        config: FileSinkConfig,
-        options: TfRecordOptions,
-        stem: String,
-        is_single: bool,
-    ) -> Result<Self> {
+    pub fn of_parts(config: FileSinkConfig, options: TfRecordOptions, stem: String, is_single: bool) -> Result<Self> {
         let sink = Self { schema: written_schema(&config), config, options, stem, is_single };
         sink.encoder()?;
         Ok(sink)
     }
 
     /// The parts that make the same sink.
-    pub(crate) fn parts(&self) -> (&FileSinkConfig, &TfRecordOptions, &str, bool) {
+    pub fn parts(&self) -> (&FileSinkConfig, &TfRecordOptions, &str, bool) {
         (&self.config, &self.options, &self.stem, self.is_single)
     }
 

@@ -11,7 +11,8 @@ use datafusion::{
     sql::{parser::Statement, sqlparser::ast::Statement as SqlStatement},
 };
 use futures::StreamExt;
-use tfarrow_datafusion::{check_names, explain_missing_column, plan_statement};
+use tfarrow_datafusion::check_names;
+use tfarrow_sql::{explain_missing_column, plan_statement};
 
 use super::{missing_function, query_progress::QueryProgress, skip_report::SkipReport};
 use crate::{

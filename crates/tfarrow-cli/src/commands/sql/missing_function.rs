@@ -64,7 +64,7 @@ fn functions(context: &SessionContext) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use tfarrow_datafusion::{SessionOptions, session_context};
+    use tfarrow_sql::{SessionOptions, session_context};
 
     use super::*;
 

@@ -22,8 +22,9 @@ use std::{
 
 use anyhow::Result;
 use datafusion::prelude::SessionContext;
-use tfarrow_datafusion::{Cancellation, Engine, Notice, SessionOptions, Statements, TfRecordOptions, session_context};
+use tfarrow_datafusion::{Notice, TfRecordOptions};
 use tfarrow_dataset::ReadOptions;
+use tfarrow_sql::{Cancellation, Engine, SessionOptions, Statements, session_context};
 use tokio::{runtime::Runtime, sync::Notify};
 
 use self::{answer::Answers, skip_report::SkipReport};

@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::Result;
 use clap::ValueEnum;
-use tfarrow_datafusion::Cancellation;
 use tfarrow_dataset::ErrorKind;
+use tfarrow_sql::Cancellation;
 use tokio::{
     runtime::Runtime,
     sync::watch::{self, Receiver},

@@ -7,7 +7,7 @@ use std::{
 };
 
 use datafusion::physical_plan::ExecutionPlan;
-use tfarrow_datafusion::{ScanProgress, scan_progress};
+use tfarrow_sql::{ScanProgress, scan_progress};
 
 use crate::progress::{Bar, is_shown};
 

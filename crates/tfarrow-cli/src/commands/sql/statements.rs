@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use datafusion::prelude::SessionContext;
-use tfarrow_datafusion::{QueryLimits, Statements, statements};
+use tfarrow_sql::{QueryLimits, Statements, statements};
 
 use crate::args::Sql;
 
