@@ -18,6 +18,7 @@
 //! shards   filter          INSERT
 //! ```
 //!
+//! - [`TfRecordFormat`] is the format for listing tables: `register_listing_table` of DataFusion works with it.
 //! - [`SessionContextTfRecordExt`] adds `read_tfrecord`, `register_tfrecord` and the statements for TFRECORD to any session. The crate
 //!   `tfarrow-sql` creates sessions in which names of files are tables.
 //! - [`TfRecordOptions`] are the options `tfarrow.x` of `SET`.
@@ -30,6 +31,7 @@
 
 mod blocking;
 mod error;
+mod file_format;
 mod functions;
 mod home_dir;
 mod notice;
@@ -46,6 +48,7 @@ mod task_context;
 mod write;
 
 pub use error::AdvisedError;
+pub use file_format::{TfRecordFormat, TfRecordFormatFactory};
 pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use optimizer::{long_rows::LongRows, preserve_order::PreserveOrder};
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
@@ -56,7 +59,6 @@ pub use schema::provenance::SchemaProvenance;
 pub use session::SessionContextTfRecordExt;
 pub use table::{TfRecordTable, event_table::EventTable, external_table::TfRecordTableFactory, registry::queried};
 pub use write::{
-    format::TfRecordFormatFactory,
     output_schema::{check_names, without_views},
     sink::TfRecordSink,
 };

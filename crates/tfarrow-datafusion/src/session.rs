@@ -9,6 +9,7 @@ use datafusion::{
 };
 
 use crate::{
+    file_format::TfRecordFormatFactory,
     functions,
     notice::SessionNotices,
     options::TfRecordOptions,
@@ -17,7 +18,6 @@ use crate::{
         external_table::TfRecordTableFactory,
         registry::{TableRegistry, queried},
     },
-    write::format::TfRecordFormatFactory,
 };
 
 /// Registers the format of statements and the functions.

@@ -41,13 +41,14 @@ use tfarrow_dataset::{
 use crate::{
     blocking::blocking,
     error::external,
+    file_format,
     notice::{NoticeSender, OnNotice},
     options::{MetadataColumns, TfRecordOptions},
     plan_future::PlanFuture,
     scan::{file_scan::is_few, input::RecordRange, source::TfRecordSource},
     schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
     table::files::{TableFiles, spooled},
-    write::{format, output_folder::PART},
+    write::output_folder::PART,
 };
 
 /// Records of each sampled shard that are read if they do not determine the columns: for their average length.
@@ -403,7 +404,7 @@ pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample)
 
 /// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, also of the examples
 /// of a list, which only conversion back to TFRecord needs.
-fn visible(schema: &Schema, views: bool) -> SchemaRef {
+pub(crate) fn visible(schema: &Schema, views: bool) -> SchemaRef {
     let kept = without_unset(schema.fields()).into_iter().map(|field| match fields_of_examples(&field) {
         Some(fields) if role_of(&field) == Some(Role::Examples) && !without_unset(fields).is_empty() => {
             Arc::new(with_example_fields(&field, without_unset(fields).into()))
@@ -490,7 +491,7 @@ impl TfRecordTable {
         // New files have unique names, and never replace others.
         let options = TfRecordOptions { overwrite: false, ..self.options.clone() };
         let stem = format!("{PART}-{:016x}", RandomState::new().build_hasher().finish());
-        format::write(input, config, None, options, stem)
+        file_format::write(input, config, None, options, stem)
     }
 }
 

@@ -47,6 +47,12 @@ pub struct InferredState {
 }
 
 impl Inferred {
+    /// The inference of TFRecord files with these names, of which `summary` has all records that are used.
+    pub fn of_summary(summary: Summary, names: Vec<String>) -> Self {
+        let (skipped, losses) = (DamageReport::default(), RowLosses::default());
+        Self { summary, names, sampled: None, skipped, losses, is_events: false }
+    }
+
     /// Returns the state of the inference of a part.
     pub fn into_state(self) -> InferredState {
         let Self { summary, skipped, losses, is_events, .. } = self;
@@ -163,9 +169,7 @@ impl InferredMerger {
     /// Creates a merger of parts that were inferred with these options.
     pub fn new(options: &InferOptions) -> Self {
         let summary = Summary::with_limits(0, options.read.limits).with_record_type(options.record_type);
-        let (skipped, losses) = (DamageReport::default(), RowLosses::default());
-        let merged = Inferred { summary, names: Vec::new(), sampled: None, skipped, losses, is_events: false };
-        Self { merged, options: *options }
+        Self { merged: Inferred::of_summary(summary, Vec::new()), options: *options }
     }
 
     /// Adds a part.

@@ -11,6 +11,7 @@ mod filters;
 mod formats;
 mod headings;
 mod limits;
+mod listing_tables;
 mod memory;
 mod options;
 mod order;
