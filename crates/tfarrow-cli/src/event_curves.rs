@@ -1,6 +1,6 @@
 //! The curves of TensorBoard's event files, for `report`: the scalars of each tag over the steps of each run, as SQL reads them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Result;
 use arrow_array::{
@@ -12,6 +12,7 @@ use datafusion::catalog::TableProvider;
 use futures::StreamExt;
 use tfarrow_codec::OnError;
 use tfarrow_datafusion::{Notice, TfRecordOptions, TfRecordTable, queried};
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, FaultKind, ReadOptions, Shard, are_events};
 use tfarrow_sql::{SessionOptions, session_context};
 use tfarrow_stats::ShardRecords;
@@ -119,7 +120,7 @@ impl EventCurves {
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
-            let skipped = Arc::new(Mutex::new(DamageReport::default()));
+            let skipped = Arc::new(Lock::new(DamageReport::default()));
             let table = Self::table(shards, counts, read, Arc::clone(&skipped)).await?;
             let context =
                 session_context(SessionOptions { memory_limit: Some(SORT_BYTES), ..SessionOptions::default() })?;
@@ -130,7 +131,7 @@ impl EventCurves {
                 curves.add_batch(&batch?);
             }
             curves.finish();
-            let skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner);
+            let skipped = skipped.lock();
             curves.undecodable = skipped.records - skipped.corrupt;
             let undecodable = skipped.faults().iter().find(|fault| fault.kind() == FaultKind::Message);
             curves.first_error = undecodable.map(|fault| fault.error.to_string());
@@ -143,7 +144,7 @@ impl EventCurves {
         shards: &[Shard],
         counts: Option<&[ShardRecords]>,
         read: &ReadOptions,
-        skipped: Arc<Mutex<DamageReport>>,
+        skipped: Arc<Lock<DamageReport>>,
     ) -> Result<Arc<dyn TableProvider>> {
         let ReadOptions { partial_tail, limits, .. } = *read;
         let options = TfRecordOptions {
@@ -161,7 +162,7 @@ impl EventCurves {
         }
         let on_notice = move |notice: &Notice| {
             if let Notice::Skipped(more) = notice {
-                skipped.lock().unwrap_or_else(PoisonError::into_inner).merge(more.clone());
+                skipped.lock().merge(more.clone());
             }
         };
         Ok(queried(table.with_notices(Some(Arc::new(on_notice))))?)

@@ -14,7 +14,7 @@ use std::{
     iter, mem,
     ops::Range,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -26,6 +26,7 @@ use tfarrow_codec::{
     Encoder, EncoderBuilder, Limits, RecordType, Records,
     schema::{RECORD_TYPE, record_type_of, role_of},
 };
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
     EncodedRows, Error, InferOptions, OpenRows, Result, RowLosses, RowPart, RowShard, Shard, ShardFormat,
 };
@@ -46,7 +47,7 @@ pub(crate) struct RowFiles {
     /// The type of the records of files that state none.
     record_type: Option<RecordType>,
     limits: Limits,
-    losses: Arc<Mutex<RowLosses>>,
+    losses: Arc<Lock<RowLosses>>,
 }
 
 impl RowFiles {
@@ -58,7 +59,7 @@ impl RowFiles {
 
     /// The losses of all files, after these were read.
     pub(crate) fn into_losses(self) -> RowLosses {
-        mem::take(&mut *lock(&self.losses))
+        mem::take(&mut *self.losses.lock())
     }
 }
 
@@ -153,7 +154,7 @@ struct FileState {
     schema: SchemaRef,
     builder: EncoderBuilder,
     groups: RowGroups,
-    losses: Arc<Mutex<RowLosses>>,
+    losses: Arc<Lock<RowLosses>>,
 }
 
 impl RowShard for RecordFile {
@@ -168,7 +169,7 @@ struct RowGroups {
     parquet: Option<ParquetFile>,
     /// Whether batches are small already, and `total` and `read` are numbers of rows. They are not for Arrow.
     counts_rows: bool,
-    state: Mutex<GroupState>,
+    state: Lock<GroupState>,
     /// The size of the file in bytes, its number of rows or batches, and how many of these were read.
     size: u64,
     total: u64,
@@ -184,7 +185,7 @@ struct GroupState {
 struct RowGroup {
     /// Its number.
     number: usize,
-    rows: Mutex<GroupRows>,
+    rows: Lock<GroupRows>,
 }
 
 /// The rows of a row group.
@@ -204,7 +205,7 @@ impl RowGroups {
         let new = |parquet, state, total| Self {
             parquet,
             counts_rows: shard.format != ShardFormat::Arrow,
-            state: Mutex::new(state),
+            state: Lock::new(state),
             size: shard.size,
             total,
             read: AtomicU64::new(0),
@@ -222,15 +223,15 @@ impl RowGroups {
             (count as u64, Box::new(batches))
         };
         let rows = GroupRows::Open { batches, pending: None, row: 0 };
-        let open = vec![Arc::new(RowGroup { number: 0, rows: Mutex::new(rows) })];
+        let open = vec![Arc::new(RowGroup { number: 0, rows: Lock::new(rows) })];
         Ok(new(None, GroupState { untaken: 0..0, open }, total))
     }
 
     /// Takes a row group of its own for a thread, or one that is open.
     fn take(&self) -> Option<Arc<RowGroup>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(number) = state.untaken.next() {
-            let group = Arc::new(RowGroup { number, rows: Mutex::new(GroupRows::Unopened) });
+            let group = Arc::new(RowGroup { number, rows: Lock::new(GroupRows::Unopened) });
             state.open.push(Arc::clone(&group));
             return Some(group);
         }
@@ -239,13 +240,13 @@ impl RowGroups {
 
     /// Removes a row group that was read, or cannot be read.
     fn end(&self, group: &Arc<RowGroup>) {
-        lock(&self.state).open.retain(|open| !Arc::ptr_eq(open, group));
+        self.state.lock().open.retain(|open| !Arc::ptr_eq(open, group));
     }
 
     /// The next rows of a row group, with the number of the first one in the file, and the bytes that they count as; `None` at
     /// the end.
     fn next(&self, shard: &Shard, group: &RowGroup) -> Result<Option<(u64, RecordBatch, u64)>> {
-        let mut rows = lock(&group.rows);
+        let mut rows = group.rows.lock();
         if let (GroupRows::Unopened, Some(file)) = (&*rows, &self.parquet) {
             *rows = GroupRows::Ended;
             let batches = Box::new(row_group_rows(shard, file, group.number..group.number + 1)?);
@@ -306,7 +307,7 @@ impl Part {
             None => {
                 let (encoder, left_out) = self.file.builder.clone().build_partial(Arc::clone(&self.file.schema))?;
                 let left_out = left_out.iter().map(ToString::to_string);
-                lock(&self.file.losses).left_out.extend(left_out);
+                self.file.losses.lock().left_out.extend(left_out);
                 self.encoder.insert(encoder)
             }
         };
@@ -341,13 +342,9 @@ impl Iterator for Part {
 impl Drop for Part {
     fn drop(&mut self) {
         let changes = self.encoder.iter().flat_map(Encoder::losses);
-        let mut losses = lock(&self.file.losses);
+        let mut losses = self.file.losses.lock();
         for (column, change, times) in changes {
             *losses.changed.entry(format!("column {column:?}: {change}")).or_default() += times;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -31,8 +31,7 @@ use crate::{
     error::external,
     options::TfRecordOptions,
     scan::{input::open_object, source::TfRecordSource},
-    schema::columns::Columns,
-    table::visible,
+    schema::columns::{Columns, visible},
     write::{output_folder::PART, sink::TfRecordSink},
 };
 

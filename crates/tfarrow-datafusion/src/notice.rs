@@ -5,11 +5,12 @@ use std::{
     collections::BTreeSet,
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, RowLosses};
 
 use crate::{remedy::SAMPLE_ALL, schema::provenance::SchemaProvenance};
@@ -117,7 +118,7 @@ impl SessionNotices {
 pub struct NoticeSender {
     on_notice: Option<OnNotice>,
     /// Unknown features that have been reported.
-    reported: Mutex<BTreeSet<String>>,
+    reported: Lock<BTreeSet<String>>,
     /// Whether a field has been reported that the type of the messages does not define.
     has_unknown_field: AtomicBool,
 }
@@ -131,7 +132,7 @@ impl NoticeSender {
     /// Reports the features among `names` that have not been reported yet.
     pub fn send_unknown(&self, names: BTreeSet<String>, provenance: &SchemaProvenance) {
         let Some(send) = &self.on_notice else { return };
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock();
         let names: Vec<_> = names.into_iter().filter(|name| reported.insert(name.clone())).collect();
         drop(reported);
         if !names.is_empty() {

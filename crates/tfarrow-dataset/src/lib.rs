@@ -69,6 +69,7 @@ pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
+pub use lock::{Lock, wait_while};
 #[doc(hidden)]
 pub use no_such_name::no_such_name;
 pub use read::{

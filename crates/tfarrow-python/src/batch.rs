@@ -1,6 +1,6 @@
 //! Batches of rows, and their columns as memory that numpy reads without a copy.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, GenericListArray, OffsetSizeTrait, RecordBatch,
@@ -15,6 +15,7 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyTuple},
 };
+use tfarrow_dataset::Lock;
 
 use crate::{
     capsule::{Memory, export_batch, export_schema},
@@ -29,7 +30,7 @@ pub(crate) struct RawBatch {
     batch: RecordBatch,
     /// Whether the arrays were made for this batch, so that their memory may be lent for writing.
     is_own: bool,
-    lent: Mutex<Lent>,
+    lent: Lock<Lent>,
 }
 
 /// How the memory of a batch was lent.
@@ -44,7 +45,7 @@ enum Lent {
 
 impl RawBatch {
     pub(crate) fn new(batch: RecordBatch, is_own: bool) -> Self {
-        Self { batch, is_own, lent: Mutex::new(Lent::No) }
+        Self { batch, is_own, lent: Lock::new(Lent::No) }
     }
 
     /// The batch itself.
@@ -63,7 +64,7 @@ impl RawBatch {
 
     /// Claims the memory for a use. Returns whether numpy may write to it.
     fn lend(&self, to: Lent) -> PyResult<bool> {
-        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lent = self.lent.lock();
         match (*lent, to) {
             (Lent::Writable, Lent::Arrow) => {
                 let why =

@@ -1,19 +1,17 @@
 //! Warnings: threads of a query gather them, and the calling thread issues them.
 
-use std::{
-    mem,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{mem, sync::MutexGuard};
 
 use pyo3::prelude::*;
 use tfarrow_datafusion::Notice;
 use tfarrow_dataset::DamageReport;
+use tfarrow_dataset::Lock;
 
 use crate::{errors, remedy::Wording};
 
 /// The warnings of a query, which its threads gather.
 #[derive(Debug, Default)]
-pub(crate) struct Notices(Mutex<Gathered>);
+pub(crate) struct Notices(Lock<Gathered>);
 
 #[derive(Debug, Default)]
 struct Gathered {
@@ -64,7 +62,7 @@ impl Notices {
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,11 +1,6 @@
 //! A data set that is read lazily: its arguments, its schema once it is inferred, and its rows.
 
-use std::{
-    collections::HashMap,
-    ffi::OsString,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use datafusion::{
@@ -23,6 +18,7 @@ use pyo3::{
 use tfarrow_columnar::infer_with;
 use tfarrow_convert::count;
 use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
     EVENT_MESSAGE, FormatFilter, Inferred, Shard, ShardFormat, are_events, event_message, without_folder_columns,
 };
@@ -47,7 +43,7 @@ pub(crate) struct Source {
     options: ReadingOptions,
     /// The columns, if they are not inferred.
     declared: Option<Declared>,
-    table: Mutex<Option<SourceTable>>,
+    table: Lock<Option<SourceTable>>,
 }
 
 /// What a data set is read as.
@@ -108,7 +104,7 @@ impl Source {
             sources,
             options: ReadingOptions::of(options)?,
             declared: declared.transpose()?,
-            table: Mutex::new(None),
+            table: Lock::new(None),
         })
     }
 
@@ -194,11 +190,11 @@ impl Source {
 
     /// The table, whose schema is inferred once.
     fn table(&self, py: Python<'_>) -> PyResult<SourceTable> {
-        if let Some(table) = &*self.table.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(table) = &*self.table.lock() {
             return Ok(table.clone());
         }
         let table = self.opened(py)?;
-        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some(table.clone());
+        *self.table.lock() = Some(table.clone());
         Ok(table)
     }
 

@@ -1,6 +1,6 @@
 //! A stream of rows, which Python takes batch by batch or hands to other packages.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::SchemaRef;
@@ -11,6 +11,7 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use tfarrow_datafusion::OnNotice;
+use tfarrow_dataset::Lock;
 use tfarrow_loader::Rebatch;
 
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
 
 /// The rows of a query that has started. They can be read once.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
-pub(crate) struct RawStream(Mutex<State>);
+pub(crate) struct RawStream(Lock<State>);
 
 enum State {
     /// No row has been read.
@@ -43,7 +44,7 @@ struct Batches {
 
 impl RawStream {
     pub(crate) fn new(rows: QueryRows) -> Self {
-        Self(Mutex::new(State::New(rows)))
+        Self(Lock::new(State::New(rows)))
     }
 
     fn with<T>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> PyResult<T> + Send) -> PyResult<T>
@@ -51,7 +52,7 @@ impl RawStream {
         T: Send,
     {
         // Another thread may hold the lock while it waits for rows.
-        py.detach(|| act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+        py.detach(|| act(&mut self.0.lock()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Objects of Python as tables of a query.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -10,6 +10,7 @@ use datafusion::{
     physical_plan::{stream::RecordBatchReceiverStream, streaming::PartitionStream},
 };
 use pyo3::{prelude::*, types::PyIterator};
+use tfarrow_dataset::Lock;
 
 use crate::{
     batch::RawBatch,
@@ -32,7 +33,7 @@ pub(crate) struct PythonTable {
     object: Py<PyAny>,
     schema: SchemaRef,
     /// The rows that the schema was read from, for the first scan. Later scans ask the object anew.
-    first: Mutex<Option<TableReader>>,
+    first: Lock<Option<TableReader>>,
     /// Whether the object is an iterator: another stream of it has what is left of the first.
     reads_once: bool,
 }
@@ -45,11 +46,11 @@ impl PythonTable {
     pub(crate) fn new(label: String, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (schema, first) = TableReader::open(object)?;
         let reads_once = object.hasattr("__next__")?;
-        Ok(Self { label, object: object.clone().unbind(), schema, first: Mutex::new(Some(first)), reads_once })
+        Ok(Self { label, object: object.clone().unbind(), schema, first: Lock::new(Some(first)), reads_once })
     }
 
     fn reader(&self) -> Result<TableReader> {
-        if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(first) = self.first.lock().take() {
             return Ok(first);
         }
         if self.reads_once {

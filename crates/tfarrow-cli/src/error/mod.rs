@@ -8,11 +8,11 @@ use std::{
     error::Error,
     fmt, io,
     panic::{self, AssertUnwindSafe},
-    sync::{Mutex, PoisonError},
 };
 
 use datafusion::error::DataFusionError;
 use tfarrow_dataset::ErrorKind;
+use tfarrow_dataset::Lock;
 
 pub use message::message;
 pub(crate) use message::missing_function;
@@ -86,18 +86,18 @@ impl Error for Hinted {
 }
 
 /// The message and the location of the last panic.
-static PANIC: Mutex<String> = Mutex::new(String::new());
+static PANIC: Lock<String> = Lock::new(String::new());
 
 /// Calls `run` and converts a panic, such as one of a third-party reader, into an error. With `RUST_BACKTRACE` set, the
 /// panic is printed as well.
 pub(crate) fn catch_panic(run: impl FnOnce() -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     if env::var_os("RUST_BACKTRACE").is_none() {
         panic::set_hook(Box::new(|panic| {
-            *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+            *PANIC.lock() = panic.to_string();
         }));
     }
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-        let panic = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+        let panic = PANIC.lock();
         let cause = "a Parquet or Arrow file is corrupt, or tfarrow has a bug (please report it)";
         Err(anyhow::Error::msg(format!("{cause}: {panic}")))
     })

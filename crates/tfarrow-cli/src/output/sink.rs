@@ -3,9 +3,10 @@
 use std::{
     io::{self, BufWriter, IsTerminal, Write},
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::OutputFile;
 
 use super::{pager::Pager, screen::Screen};
@@ -22,9 +23,9 @@ pub(crate) enum Sink {
     #[default]
     Stdout,
     /// Standard output, or a pager where the text is longer than the screen.
-    Pager(Arc<Mutex<Pager>>),
+    Pager(Arc<Lock<Pager>>),
     /// A file; `None` after it was persisted.
-    File(Arc<Mutex<Option<OutputFile>>>),
+    File(Arc<Lock<Option<OutputFile>>>),
 }
 
 impl Sink {
@@ -36,13 +37,13 @@ impl Sink {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
-        Ok(Self::File(Arc::new(Mutex::new(Some(OutputFile::create(path, overwrite)?)))))
+        Ok(Self::File(Arc::new(Lock::new(Some(OutputFile::create(path, overwrite)?)))))
     }
 
     /// Where one result is written to: a pager, if this is standard output and a terminal.
     pub(crate) fn paged(&self) -> Self {
         match self {
-            Self::Stdout => Pager::of_terminal().map_or(Self::Stdout, |pager| Self::Pager(Arc::new(Mutex::new(pager)))),
+            Self::Stdout => Pager::of_terminal().map_or(Self::Stdout, |pager| Self::Pager(Arc::new(Lock::new(pager)))),
             other => other.clone(),
         }
     }
@@ -75,7 +76,7 @@ impl Sink {
     /// Standard output cannot be written.
     pub(crate) fn show(&self) -> io::Result<()> {
         match self {
-            Self::Pager(pager) => locked(pager).finish(),
+            Self::Pager(pager) => pager.lock().finish(),
             Self::Stdout | Self::File(_) => Ok(()),
         }
     }
@@ -87,23 +88,19 @@ impl Sink {
     pub(crate) fn persist(&self) -> tfarrow_dataset::Result<()> {
         match self {
             Self::Stdout | Self::Pager(_) => Ok(()),
-            Self::File(file) => locked(file).take().map_or(Ok(()), OutputFile::persist),
+            Self::File(file) => file.lock().take().map_or(Ok(()), OutputFile::persist),
         }
     }
-}
-
-fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let file = match self {
             Self::Stdout => return io::stdout().write(bytes),
-            Self::Pager(pager) => return locked(pager).write(bytes),
+            Self::Pager(pager) => return pager.lock().write(bytes),
             Self::File(file) => file,
         };
-        let mut file = locked(file);
+        let mut file = file.lock();
         let Some(file) = file.as_mut() else { return Err(io::Error::other("the file is complete")) };
         file.write(bytes).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.path().display())))
     }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -14,6 +14,7 @@ use ballista_core::{
     extension::BallistaConfigGrpcEndpoint,
     utils::GrpcClientConfig,
 };
+use tfarrow_dataset::Lock;
 
 use crate::ballista::tls::{Tls, fetch_endpoint};
 
@@ -30,7 +31,7 @@ type Idle = HashMap<Key, Vec<(BallistaClient, Instant)>>;
 #[derive(Clone)]
 pub(crate) struct Connections {
     tls: Option<Tls>,
-    idle: Arc<Mutex<Idle>>,
+    idle: Arc<Lock<Idle>>,
 }
 
 impl std::fmt::Debug for Connections {
@@ -45,7 +46,7 @@ impl Connections {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Idle) -> T) -> T {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         idle.retain(|_, clients| {
             clients.retain(|(_, since)| since.elapsed() < IDLE_TIME);
             !clients.is_empty()

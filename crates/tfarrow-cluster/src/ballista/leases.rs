@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
+
+use tfarrow_dataset::Lock;
 
 /// Time after the last request of a client after which its job is cancelled. Clients ask for the state of a job several times a
 /// second.
@@ -16,7 +17,7 @@ const STUCK: Duration = Duration::from_secs(5);
 /// A lease for each running job, which the client renews by asking for the state of the job.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
-    by_job: Mutex<HashMap<String, Lease>>,
+    by_job: Lock<HashMap<String, Lease>>,
 }
 
 /// The lease of a job.
@@ -33,12 +34,12 @@ struct Lease {
 impl Leases {
     /// Adds the lease of a new job.
     pub(crate) fn grant(&self, job: String, now: Instant) {
-        self.lock().insert(job, Lease { renewed: now, proceeded: now, is_stuck: false });
+        self.by_job.lock().insert(job, Lease { renewed: now, proceeded: now, is_stuck: false });
     }
 
     /// Renews the lease of a job, unless the job is stuck. Returns whether it is.
     pub(crate) fn renew(&self, job: &str, now: Instant) -> bool {
-        let mut leases = self.lock();
+        let mut leases = self.by_job.lock();
         let lease = leases.get_mut(job);
         lease.is_some_and(|lease| {
             lease.renewed = now;
@@ -48,23 +49,23 @@ impl Leases {
 
     /// Removes the lease of a job that has ended.
     pub(crate) fn end(&self, job: &str) {
-        self.lock().remove(job);
+        self.by_job.lock().remove(job);
     }
 
     /// Removes the leases whose clients are gone, and returns their jobs.
     pub(crate) fn take_expired(&self, now: Instant) -> Vec<String> {
         let is_expired = |lease: &Lease| now.saturating_duration_since(lease.renewed) >= LEASE;
-        self.lock().extract_if(|_, lease| is_expired(lease)).map(|(job, _)| job).collect()
+        self.by_job.lock().extract_if(|_, lease| is_expired(lease)).map(|(job, _)| job).collect()
     }
 
     /// The jobs with a lease.
     pub(crate) fn jobs(&self) -> Vec<String> {
-        self.lock().keys().cloned().collect()
+        self.by_job.lock().keys().cloned().collect()
     }
 
     /// Records whether a job proceeds. Returns `true` once, when it has been stuck for some time.
     pub(crate) fn record(&self, job: &str, proceeds: bool, now: Instant) -> bool {
-        let mut leases = self.lock();
+        let mut leases = self.by_job.lock();
         let Some(lease) = leases.get_mut(job) else { return false };
         if proceeds {
             lease.proceeded = now;
@@ -72,10 +73,6 @@ impl Leases {
         let was_stuck = lease.is_stuck;
         lease.is_stuck |= now.saturating_duration_since(lease.proceeded) >= STUCK;
         lease.is_stuck && !was_stuck
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Lease>> {
-        self.by_job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -11,6 +11,7 @@ use ballista_core::{
     JobId,
     serde::protobuf::{GetJobStatusParams, job_status::Status as JobState},
 };
+use tfarrow_dataset::Lock;
 use tokio::sync::watch;
 use tonic::{Request, metadata::MetadataValue};
 
@@ -23,7 +24,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct RunningJobs {
     scheduler: SchedulerClient,
     /// The watches of jobs; those of jobs without tasks are gone.
-    by_job: Mutex<HashMap<JobId, Weak<watch::Sender<bool>>>>,
+    by_job: Lock<HashMap<JobId, Weak<watch::Sender<bool>>>>,
 }
 
 /// The watch of a job, which ends with its last task.
@@ -33,12 +34,12 @@ pub(crate) struct RunningJob {
 
 impl RunningJobs {
     pub(crate) fn new(scheduler: SchedulerClient) -> Self {
-        Self { scheduler, by_job: Mutex::default() }
+        Self { scheduler, by_job: Lock::default() }
     }
 
     /// The watch of the job of a new task. Must be called in a runtime of tokio.
     pub(crate) fn of_task(&self, job: &JobId) -> RunningJob {
-        let mut by_job = self.by_job.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_job = self.by_job.lock();
         if let Some(has_ended) = by_job.get(job).and_then(Weak::upgrade) {
             return RunningJob { has_ended };
         }

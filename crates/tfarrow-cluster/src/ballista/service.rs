@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -25,6 +25,7 @@ use ballista_scheduler::{
 };
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::stream::BoxStream;
+use tfarrow_dataset::Lock;
 use tokio::sync::RwLock;
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
@@ -58,7 +59,7 @@ pub(crate) struct SchedulerService {
     graph_of: Arc<GraphOf>,
     leases: Arc<Leases>,
     /// The ids of the executors that ran tasks at their last request.
-    busy: Arc<Mutex<HashSet<String>>>,
+    busy: Arc<Lock<HashSet<String>>>,
 }
 
 impl SchedulerService {
@@ -111,7 +112,7 @@ impl SchedulerService {
 
     /// The ids of the executors that run tasks. Executors that are gone are removed.
     fn busy_of(&self, executors: &[ExecutorMetadata]) -> HashSet<String> {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = self.busy.lock();
         busy.retain(|id| executors.iter().any(|executor| executor.id == *id));
         busy.clone()
     }
@@ -190,7 +191,7 @@ impl SchedulerGrpc for SchedulerService {
         });
         let answer = self.server.poll_work(request).await?;
         if let Some((id, is_busy)) = executor {
-            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut busy = self.busy.lock();
             if is_busy || !answer.get_ref().tasks.is_empty() {
                 busy.insert(id);
             } else {

@@ -1,11 +1,6 @@
 //! The stages of an executor: what a task runs, and what it reports.
 
-use std::{
-    error::Error,
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{error::Error, fmt, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use ballista_core::{
@@ -29,6 +24,7 @@ use datafusion::{
     },
     prelude::SessionConfig,
 };
+use tfarrow_dataset::Lock;
 use tfarrow_sql::{TaskError, TaskNotices, with_task_notices};
 
 use crate::ballista::{
@@ -98,7 +94,7 @@ struct Stage {
     job: RunningJob,
     /// Whether the task writes files, which must not be written again.
     writes: bool,
-    notices: Arc<Mutex<TaskNotices>>,
+    notices: Arc<Lock<TaskNotices>>,
 }
 
 impl fmt::Debug for Stage {
@@ -134,7 +130,7 @@ impl QueryStageExecutor for Stage {
     /// The metrics of all operators. Notices are a counter with a name, since no other text of a task reaches the client.
     fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
         let mut metrics = self.inner.collect_plan_metrics();
-        let notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let notices = self.notices.lock();
         if !notices.is_empty()
             && let (Some(first), Ok(json)) = (metrics.first_mut(), serde_json::to_string(&*notices))
         {

@@ -1,12 +1,9 @@
 //! The damage that a conversion skips: counted with the places of the first faults, and kept in a quarantine if one is given.
 
-use std::{
-    collections::HashSet,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashSet, path::Path};
 
 use tfarrow_codec::Records;
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, Fault, Lost};
 
 use self::quarantine::{OtherParts, Quarantine};
@@ -19,7 +16,7 @@ pub(crate) const FAULTS: usize = 10_000;
 
 /// The damage that the workers of a conversion skip.
 pub(crate) struct DamageLog {
-    state: Mutex<LogState>,
+    state: Lock<LogState>,
 }
 
 struct LogState {
@@ -38,12 +35,12 @@ impl DamageLog {
     pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier, others: Option<OtherParts>) -> Result<Self> {
         let quarantine = quarantine.map(|path| Quarantine::create(path, earlier, others)).transpose()?;
         let report = DamageReport::new(FAULTS);
-        Ok(Self { state: Mutex::new(LogState { report, shards: HashSet::new(), quarantine }) })
+        Ok(Self { state: Lock::new(LogState { report, shards: HashSet::new(), quarantine }) })
     }
 
     /// Adds a range of the shard of this number, or a piece that continues the last one.
     pub(crate) fn lost(&self, shard: usize, path: &Path, lost: Lost) -> Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(quarantine) = &mut state.quarantine {
             quarantine.add_lost(shard, path, &lost)?;
         }
@@ -63,7 +60,7 @@ impl DamageLog {
         let (record, offset) = (error.position().record, error.position().offset);
         let data = records.data(record.saturating_sub(records.first()) as usize).unwrap_or_default();
         let fault = Fault::of(shard, tfarrow_dataset::Error::codec(path, error));
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(quarantine) = &mut state.quarantine {
             quarantine.add(path, (record, offset), &fault.error.to_string(), data, false)?;
         }
@@ -74,7 +71,7 @@ impl DamageLog {
 
     /// Whether the shard of this number is damaged.
     pub(crate) fn is_of(&self, shard: usize) -> bool {
-        self.lock().shards.contains(&shard)
+        self.state.lock().shards.contains(&shard)
     }
 
     /// Ends the quarantine, and returns the report.
@@ -82,14 +79,10 @@ impl DamageLog {
     /// # Errors
     /// As [`Quarantine::finish`].
     pub(crate) fn finish(self) -> Result<DamageReport> {
-        let LogState { report, quarantine, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let LogState { report, quarantine, .. } = self.state.into_inner();
         if let Some(quarantine) = quarantine {
             quarantine.finish()?;
         }
         Ok(report)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, LogState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

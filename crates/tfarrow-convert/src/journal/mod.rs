@@ -17,12 +17,12 @@ use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Component, Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
 use tfarrow_columnar::checksums::hash;
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::UNFINISHED;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -40,7 +40,7 @@ pub(crate) struct Journal {
     path: PathBuf,
     /// The folder of the journal. Names in the journal are relative to it.
     folder: PathBuf,
-    state: Mutex<JournalState>,
+    state: Lock<JournalState>,
     /// The outputs that an interrupted run completed, by name.
     earlier: HashMap<String, CompletedOutput>,
     /// Whether a speculative conversion of the interrupted run failed, so that the columns must be inferred.
@@ -129,7 +129,7 @@ impl Journal {
         let kept: HashSet<_> = kept.collect();
         parts.iter().filter(|part| !kept.contains(part.as_str())).for_each(|part| remove(&folder, part));
         rewrite(&mut file, fingerprint, completed.values()).map_err(wrap)?;
-        let state = Mutex::new(JournalState { file, started: 0 });
+        let state = Lock::new(JournalState { file, started: 0 });
         let speculation_failed = speculation_failed && resume;
         Ok(Self { path: path.to_owned(), folder, state, earlier: completed, speculation_failed, new_folders })
     }
@@ -157,7 +157,7 @@ impl Journal {
     pub(crate) fn start_output(&self, output: &Path) -> Result<PathBuf> {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let number = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.started += 1;
             state.started
         };
@@ -191,16 +191,12 @@ impl Journal {
     pub(crate) fn record_completed(&self, output: CompletedOutput) -> Result<()> {
         self.append(&Line::Completed(output))?;
         // Other lines are not synced: if they are lost in a crash, an unfinished file remains, or a shard is converted again.
-        self.lock().file.sync_data().map_err(|e| Error::io(&self.path, e))
+        self.state.lock().file.sync_data().map_err(|e| Error::io(&self.path, e))
     }
 
     fn append(&self, line: &Line) -> Result<()> {
         let text = to_text(line).map_err(|e| Error::io(&self.path, e))?;
-        self.lock().file.write_all(text.as_bytes()).map_err(|e| Error::io(&self.path, e))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, JournalState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().file.write_all(text.as_bytes()).map_err(|e| Error::io(&self.path, e))
     }
 
     /// The completed `output` of the interrupted run, and the path where its file is: its name, or its unfinished file.
@@ -239,7 +235,7 @@ impl Journal {
     /// Whether a completed output exists. The journal lists them, so that a run holds no list of them. If it cannot be read, an output
     /// may exist.
     fn has_output(&self) -> bool {
-        let file = &mut self.lock().file;
+        let file = &mut self.state.lock().file;
         let contents = file.seek(SeekFrom::Start(0)).and_then(|_| JournalContents::read(file));
         let exists = |name: &String| self.folder.join(name).exists();
         let has_file = |output: &CompletedOutput| exists(&output.output) || exists(&output.part);

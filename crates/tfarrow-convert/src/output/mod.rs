@@ -7,10 +7,11 @@
 use std::{
     fmt, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use tfarrow_columnar::checksums::transferred;
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{CompleteFile, ErrorKind, OutputFile};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -47,12 +48,12 @@ impl Destination {
 
 /// The stream for the output of a conversion to `-`, such as standard output. Clones share it.
 #[derive(Clone)]
-pub struct OutputStream(Arc<Mutex<dyn io::Write + Send>>);
+pub struct OutputStream(Arc<Lock<dyn io::Write + Send>>);
 
 impl OutputStream {
     /// A stream that writes to `stream`.
     pub fn new(stream: impl io::Write + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(stream)))
+        Self(Arc::new(Lock::new(stream)))
     }
 }
 
@@ -64,11 +65,11 @@ impl fmt::Debug for OutputStream {
 
 impl io::Write for OutputStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
+        self.0.lock().flush()
     }
 }
 

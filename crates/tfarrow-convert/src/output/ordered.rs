@@ -6,8 +6,10 @@
 use std::{
     collections::{HashMap, VecDeque},
     mem,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Condvar, MutexGuard},
 };
+
+use tfarrow_dataset::{Lock, wait_while};
 
 use crate::{Error, Result};
 
@@ -28,7 +30,7 @@ const MAX_HELD_BYTES: usize = 32 << 20;
 
 /// An output that takes the pieces of many units at once.
 pub(crate) struct Ordered<W: PieceSink> {
-    state: Mutex<OrderedState<W>>,
+    state: Lock<OrderedState<W>>,
     turn_changed: Condvar,
 }
 
@@ -65,7 +67,7 @@ impl<W: PieceSink> OrderedState<W> {
 impl<W: PieceSink> Ordered<W> {
     pub(crate) fn new(output: W) -> Self {
         let state = OrderedState { turn: 0, waiting: HashMap::new(), bytes: 0, failed: false, output };
-        Self { state: Mutex::new(state), turn_changed: Condvar::new() }
+        Self { state: Lock::new(state), turn_changed: Condvar::new() }
     }
 
     /// The place of unit `number` in the output. Each number, from 0 on, must be taken once and [finished](Ticket::finish).
@@ -75,17 +77,13 @@ impl<W: PieceSink> Ordered<W> {
 
     /// Wakes all workers that wait for their turn. They return [`Error::Cancelled`].
     pub(crate) fn fail(&self) {
-        self.lock().failed = true;
+        self.state.lock().failed = true;
         self.turn_changed.notify_all();
     }
 
     /// Calls `act` with the output, such as to complete it after all units are finished.
     pub(crate) fn with_output<T>(&self, act: impl FnOnce(&mut W) -> T) -> T {
-        act(&mut self.lock().output)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OrderedState<W>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        act(&mut self.state.lock().output)
     }
 }
 
@@ -113,14 +111,14 @@ impl<W: PieceSink> Ticket<'_, W> {
     pub(crate) fn write(&mut self, piece: W::Piece) -> Result<()> {
         self.bytes = self.bytes.saturating_add(W::held_bytes(&piece));
         self.pieces.push_back(piece);
-        let state = self.ordered.lock();
+        let state = self.ordered.state.lock();
         if state.turn == self.number || self.bytes > MAX_HELD_BYTES { self.drain(state).map(drop) } else { Ok(()) }
     }
 
     /// Finishes the unit. Before its turn, its pieces are left to the worker whose turn it is, without waiting, unless too
     /// many bytes are held back. Otherwise this writes the pieces and gives the turn to the next unit.
     pub(crate) fn finish(mut self) -> Result<()> {
-        let mut state = self.ordered.lock();
+        let mut state = self.ordered.state.lock();
         if state.turn != self.number && !state.failed && state.bytes.saturating_add(self.bytes) <= MAX_HELD_BYTES {
             state.bytes += self.bytes;
             state.waiting.insert(self.number, mem::take(&mut self.pieces));
@@ -137,7 +135,7 @@ impl<W: PieceSink> Ticket<'_, W> {
     /// Waits for the unit's turn, and writes the pieces that are held back.
     fn drain<'g>(&mut self, state: MutexGuard<'g, OrderedState<W>>) -> Result<MutexGuard<'g, OrderedState<W>>> {
         let waits = |state: &mut OrderedState<W>| state.turn != self.number && !state.failed;
-        let mut state = self.ordered.turn_changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        let mut state = wait_while(&self.ordered.turn_changed, state, waits);
         if state.failed {
             return Err(Error::Cancelled);
         }
@@ -170,11 +168,11 @@ mod tests {
     #[test]
     fn pieces_are_written_in_the_order_of_their_units() {
         let ordered = Ordered::new(Sink::default());
-        let units = Mutex::new(0..50u64);
+        let units = Lock::new(0..50u64);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    while let Some(unit) = { units.lock().unwrap().next() } {
+                    while let Some(unit) = { units.lock().next() } {
                         let mut ticket = ordered.ticket(unit);
                         (0..(unit % 5) as usize).for_each(|i| ticket.write((unit, i)).unwrap());
                         ticket.finish().unwrap();

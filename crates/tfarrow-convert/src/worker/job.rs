@@ -13,9 +13,10 @@ use std::{
     mem,
     ops::Range,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{file_names::tf_shard_name, on_threads};
 
 use super::{UnitWorker, routes::Route};
@@ -100,9 +101,9 @@ pub(crate) struct UnnamedOutput {
 /// Some shards of one route, and their outputs.
 pub(crate) struct RouteJob<'p, R: Route> {
     route: R,
-    input: Mutex<JobInput<'p, R::Source>>,
+    input: Lock<JobInput<'p, R::Source>>,
     outputs: Ordered<Outputs<'p, R::Format>>,
-    state: Mutex<JobState>,
+    state: Lock<JobState>,
     context: ReadContext<'p>,
     record: OutputRecord<'p>,
 }
@@ -278,8 +279,8 @@ impl<'p, R: Route> RouteJob<'p, R> {
     ) -> Self {
         let format = route.format().clone();
         let outputs = Outputs { journal: record.journal, naming, format, options, open: None, closed: Vec::new() };
-        let (outputs, input) = (Ordered::new(outputs), Mutex::new(JobInput { reader, ended: false }));
-        Self { route, input, outputs, state: Mutex::default(), context, record }
+        let (outputs, input) = (Ordered::new(outputs), Lock::new(JobInput { reader, ended: false }));
+        Self { route, input, outputs, state: Lock::default(), context, record }
     }
 
     /// Converts units until there are none left. Returns the number of their records, and their lossy changes.
@@ -298,7 +299,7 @@ impl<'p, R: Route> RouteJob<'p, R> {
     }
 
     fn next_unit(&self) -> Result<Option<Unit<<R::Source as UnitSource>::Content>>> {
-        let mut input = lock(&self.input);
+        let mut input = self.input.lock();
         let unit = if input.ended { None } else { input.reader.next()? };
         input.ended |= unit.is_none();
         Ok(unit)
@@ -308,8 +309,8 @@ impl<'p, R: Route> RouteJob<'p, R> {
 impl<R: Route> Job for RouteJob<'_, R> {
     fn run_worker(&self) -> Result<Option<ClosedJob>> {
         {
-            let mut state = lock(&self.state);
-            if state.closed || lock(&self.input).ended {
+            let mut state = self.state.lock();
+            if state.closed || self.input.lock().ended {
                 return Ok(None);
             }
             state.workers += 1;
@@ -318,7 +319,7 @@ impl<R: Route> Job for RouteJob<'_, R> {
         if result.is_err() {
             self.abandon();
         }
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.workers -= 1;
         let (records, lossy_changes) = result?;
         state.totals.records += records;
@@ -338,8 +339,8 @@ impl<R: Route> Job for RouteJob<'_, R> {
     }
 
     fn abandon(&self) {
-        lock(&self.state).closed = true;
-        lock(&self.input).ended = true;
+        self.state.lock().closed = true;
+        self.input.lock().ended = true;
         self.outputs.fail();
     }
 }
@@ -356,7 +357,7 @@ pub(crate) fn run<'p>(
     mode: CommitMode,
     progress: &Progress,
 ) -> Result<JobTotals> {
-    let run = Run { count, begin, mode, progress, state: Mutex::default() };
+    let run = Run { count, begin, mode, progress, state: Lock::default() };
     let work = || {
         let result = run.work();
         if result.is_err() {
@@ -366,7 +367,7 @@ pub(crate) fn run<'p>(
     };
     let outcome = first_error(on_threads(workers, work));
     let outcome = outcome.and_then(|()| first_error(on_threads(workers, || run.commit())));
-    let RunState { unnamed, totals, .. } = run.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let RunState { unnamed, totals, .. } = run.state.into_inner();
     if outcome.as_ref().is_err_and(Error::is_passing) {
         for UnnamedOutput { output, .. } in unnamed.into_iter().filter(|unnamed| unnamed.is_listed) {
             output.keep_uncommitted();
@@ -381,7 +382,7 @@ struct Run<'r, 'p> {
     begin: &'r (dyn Fn(usize) -> Result<NewJob<'p>> + Sync),
     mode: CommitMode,
     progress: &'r Progress,
-    state: Mutex<RunState<'p>>,
+    state: Lock<RunState<'p>>,
 }
 
 /// The jobs that have begun, by their numbers.
@@ -400,7 +401,7 @@ struct RunState<'p> {
 impl Run<'_, '_> {
     fn work(&self) -> Result<()> {
         while self.begin_next()? {}
-        let open = lock(&self.state).open.clone();
+        let open = self.state.lock().open.clone();
         for (number, job) in open {
             self.run_job(number, &*job)?;
         }
@@ -409,7 +410,7 @@ impl Run<'_, '_> {
 
     /// Begins the next job, and runs it; returns whether there was one.
     fn begin_next(&self) -> Result<bool> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.next >= self.count {
             return Ok(false);
         }
@@ -439,7 +440,7 @@ impl Run<'_, '_> {
 
     /// Takes the outputs of a job, and gives them their names if that is possible before the end of all jobs.
     fn close_job(&self, number: usize, job: ClosedJob) -> Result<()> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.open.remove(&number);
         state.totals.add(job.totals);
         state.unnamed.extend(job.outputs);
@@ -452,7 +453,7 @@ impl Run<'_, '_> {
         while let Some(UnnamedOutput { output, options, .. }) = self.next_unnamed()? {
             let files = u64::from(output.is_file());
             let bytes = output.persist(&options)?;
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.totals.files += files;
             state.totals.bytes += bytes;
             self.progress.add_files(files);
@@ -462,7 +463,7 @@ impl Run<'_, '_> {
 
     /// The next output that has no name. Naming an object in a store can take as long as its upload.
     fn next_unnamed(&self) -> Result<Option<UnnamedOutput>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if self.progress.is_cancelled() && !state.unnamed.is_empty() {
             return Err(Error::Cancelled);
         }
@@ -471,7 +472,7 @@ impl Run<'_, '_> {
 
     /// Ends the open jobs, and begins no other.
     fn abandon(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.next = self.count;
         mem::take(&mut state.open).into_values().for_each(|job| job.abandon());
     }
@@ -482,10 +483,6 @@ impl Run<'_, '_> {
 fn first_error(results: Vec<Result<()>>) -> Result<()> {
     let (cancelled, others): (Vec<_>, Vec<_>) = results.into_iter().partition(|r| matches!(r, Err(Error::Cancelled)));
     others.into_iter().chain(cancelled).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,15 +4,12 @@
 //! records ─▶ filter pool: columns of the filter ─▶ rows that pass ─▶ main pool: columns of the query ─▶ batch
 //! ```
 
-use std::{
-    collections::BTreeSet,
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use datafusion::error::Result;
 use tfarrow_codec::{BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records};
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, Error, Fault};
 
 use crate::{
@@ -51,7 +48,7 @@ impl Decoders {
             builder: builder.with_on_error(on_error).with_projection(projection.clone()),
             columns: Arc::clone(columns),
             projection,
-            idle: Mutex::default(),
+            idle: Lock::default(),
         };
         let filter = filter.map(|filter| {
             // The set of skipped records must not depend on how many values of a list the filter needs.
@@ -125,7 +122,7 @@ impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
         for pool in std::iter::once(&self.pool).chain(self.filter.as_ref().map(|(_, pool)| pool)) {
-            for decoder in pool.lock().iter() {
+            for decoder in pool.idle.lock().iter() {
                 names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
                 if let Some((field, _)) = decoder.foreign_fields().filter(|_| self.is_of_messages) {
                     self.notices.send_unknown_field(field);
@@ -189,7 +186,7 @@ struct DecoderPool {
     columns: Arc<Columns>,
     projection: Vec<usize>,
     /// Decoders that no thread uses.
-    idle: Mutex<Vec<BatchDecoder>>,
+    idle: Lock<Vec<BatchDecoder>>,
 }
 
 impl DecoderPool {
@@ -201,7 +198,7 @@ impl DecoderPool {
         on_error: OnError,
         skipped: &mut Vec<CodecError>,
     ) -> Result<Decoded, DecodeFailure> {
-        let idle = self.lock().pop();
+        let idle = self.idle.lock().pop();
         let mut decoder = idle.map_or_else(|| self.builder.clone().build_batch_decoder(), Ok)?;
         let batch = match filter {
             Some(filter) => decoder.decode_where(records, filter),
@@ -213,7 +210,7 @@ impl DecoderPool {
             let numbers = (!is_all).then(|| (0..batch.num_rows()).map(|row| decoder.record_of(row)).collect());
             Decoded { batch, records: numbers }
         });
-        self.lock().push(decoder);
+        self.idle.lock().push(decoder);
         self.cast(decoded?, records, on_error, skipped)
     }
 
@@ -241,9 +238,5 @@ impl DecoderPool {
             }
             decoded = decoded.without(&errors)?;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<BatchDecoder>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

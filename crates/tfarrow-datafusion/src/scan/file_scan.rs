@@ -14,7 +14,7 @@ use std::{
     mem,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -29,6 +29,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use tfarrow_codec::{BATCH_CELLS, OnError, Records};
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, Error, ReadOptions, Segment, SharedReader, Taken};
 use tokio::{
     runtime::Handle,
@@ -123,7 +124,7 @@ impl Scan {
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
         let path = input.name().into();
-        let reading = Arc::new(Reading { reader, range, left, path, scan: self, lost: Mutex::default() });
+        let reading = Arc::new(Reading { reader, range, left, path, scan: self, lost: Lock::default() });
         let is_short = reading.scan.limit.is_some_and(is_few);
         let (mut threads, mut memory) = (1, None);
         while reading.step(&queue, &mut memory, threads == 1) {
@@ -287,7 +288,7 @@ struct Reading {
     /// Rows that remain before the limit is reached.
     left: AtomicUsize,
     /// Bytes that were skipped before the next records, and are not reported yet.
-    lost: Mutex<DamageReport>,
+    lost: Lock<DamageReport>,
 }
 
 /// The work of a thread for the part of a file that it has taken.
@@ -314,7 +315,7 @@ impl Reading {
             return true;
         }
         if self.scan.read.on_error == OnError::Skip {
-            self.scan.decoders.send_skipped(mem::take(&mut self.lost.lock().unwrap_or_else(PoisonError::into_inner)));
+            self.scan.decoders.send_skipped(mem::take(&mut self.lost.lock()));
         }
         let Some(Entered::Records(records, slot)) = entered else { return false };
         let mut output = Output { queue, active: &self.scan.active, slot };
@@ -337,7 +338,7 @@ impl Reading {
         let records = match segment {
             Segment::Records(records) => records,
             Segment::Lost(lost) => {
-                self.lost.lock().unwrap_or_else(PoisonError::into_inner).add_lost(0, lost);
+                self.lost.lock().add_lost(0, lost);
                 return Entered::Skipped;
             }
         };

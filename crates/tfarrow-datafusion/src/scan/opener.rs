@@ -1,10 +1,6 @@
 //! The [`FileOpener`] of a scan, with read-ahead of the next files.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -25,6 +21,7 @@ use futures::{
 };
 use object_store::ObjectStore;
 use tfarrow_dataset::FilePiece;
+use tfarrow_dataset::Lock;
 
 use crate::{
     error::of_piece,
@@ -40,7 +37,7 @@ pub struct TfRecordOpener {
     store: Arc<dyn ObjectStore>,
     scan: Scan,
     /// Files to read ahead, if the partition keeps the order of its files.
-    ahead: Option<Mutex<FilesAhead>>,
+    ahead: Option<Lock<FilesAhead>>,
 }
 
 impl TfRecordOpener {
@@ -53,7 +50,7 @@ impl TfRecordOpener {
     pub(crate) fn with_files_ahead(mut self, config: &FileScanConfig, partition: usize) -> Self {
         let files = config.file_groups.get(partition).filter(|_| config.preserve_order);
         let files = files.filter(|files| files.len() > 1 && !config.limit.is_some_and(is_few));
-        self.ahead = files.map(|files| Mutex::new(FilesAhead::new(files)));
+        self.ahead = files.map(|files| Lock::new(FilesAhead::new(files)));
         self
     }
 
@@ -74,7 +71,7 @@ impl FileOpener for TfRecordOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let batches = match &self.ahead {
             Some(ahead) => {
-                let mut ahead = ahead.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut ahead = ahead.lock();
                 ahead.take(&file, self.scan.threads(), |file, chunks| self.start(file, chunks))
             }
             None => self.start(&file, self.scan.chunks_ahead()),

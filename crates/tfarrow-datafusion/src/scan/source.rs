@@ -3,7 +3,7 @@
 use std::{
     fmt,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError, Weak, atomic::AtomicUsize},
+    sync::{Arc, Weak, atomic::AtomicUsize},
 };
 
 use arrow_schema::{FieldRef, SchemaRef};
@@ -24,6 +24,7 @@ use datafusion::{
 };
 use object_store::ObjectStore;
 use tfarrow_codec::{DecoderBuilder, Limits, OnError, RecordType, VerifyCrc};
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{PartialTail, ReadOptions};
 
 use crate::{
@@ -69,7 +70,7 @@ pub struct TfRecordSource {
 /// State that the partitions of one execution share.
 #[derive(Debug, Default)]
 struct Execution {
-    decoders: Mutex<Weak<Decoders>>,
+    decoders: Lock<Weak<Decoders>>,
     /// Number of files that are currently read.
     active: Arc<AtomicUsize>,
 }
@@ -239,7 +240,7 @@ impl TfRecordSource {
 
     /// The decoders that all partitions of an execution share. Creates new ones if no execution is running.
     fn decoders(&self) -> Result<Arc<Decoders>> {
-        let mut shared = self.execution.decoders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.execution.decoders.lock();
         if let Some(decoders) = shared.upgrade() {
             return Ok(decoders);
         }

@@ -8,7 +8,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, UInt32Array};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{
     arrow::{
         compute::{CastOptions, cast_with_options, is_not_null, kernels::zip::zip, take},
@@ -17,7 +17,10 @@ use datafusion::{
     common::{ScalarValue, exec_err, plan_err},
     error::Result,
 };
-use tfarrow_codec::{RecordType, schema};
+use tfarrow_codec::{
+    RecordType, Role,
+    schema::{self, fields_of_examples, role_of, with_example_fields, with_views as schema_with_views},
+};
 
 use crate::options::MetadataColumns;
 
@@ -348,4 +351,19 @@ pub(crate) fn without(batch: &RecordBatch, errors: &[CastError]) -> Result<(Reco
     let keep: BooleanArray = (0..batch.num_rows()).map(|row| Some(!bad.contains(&row))).collect();
     let rows = (0..batch.num_rows()).filter(|row| !bad.contains(row)).collect();
     Ok((datafusion::arrow::compute::filter_record_batch(batch, &keep)?, rows))
+}
+/// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, also of the examples
+/// of a list, which only conversion back to TFRecord needs.
+pub(crate) fn visible(schema: &Schema, views: bool) -> SchemaRef {
+    let kept = without_unset(schema.fields()).into_iter().map(|field| match fields_of_examples(&field) {
+        Some(fields) if role_of(&field) == Some(Role::Examples) && !without_unset(fields).is_empty() => {
+            Arc::new(with_example_fields(&field, without_unset(fields).into()))
+        }
+        _ => field,
+    });
+    schema_with_views(&Schema::new_with_metadata(kept.collect::<Vec<_>>(), schema.metadata().clone()), views)
+}
+
+fn without_unset(fields: &Fields) -> Vec<FieldRef> {
+    fields.iter().filter(|field| role_of(field) != Some(Role::Unset)).cloned().collect()
 }

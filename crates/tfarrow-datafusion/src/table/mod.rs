@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::{
     catalog::{Session, TableProvider},
     common::{ScalarValue, SchemaExt, config_err, plan_err, project_schema},
@@ -30,8 +30,8 @@ use datafusion::{
 };
 use futures::future;
 use tfarrow_codec::{
-    MessageType, OnError, RecordType, Role,
-    schema::{MESSAGE, fields_of_examples, role_of, with_example_fields, with_views},
+    MessageType, OnError, RecordType,
+    schema::{MESSAGE, with_views},
 };
 use tfarrow_dataset::{
     EVENT_MESSAGE, FilePiece, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload,
@@ -46,7 +46,11 @@ use crate::{
     options::{MetadataColumns, TfRecordOptions},
     plan_future::PlanFuture,
     scan::{file_scan::is_few, input::RecordRange, source::TfRecordSource},
-    schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
+    schema::{
+        columns::{Columns, visible},
+        partition_columns::PartitionColumns,
+        provenance::SchemaProvenance,
+    },
     table::files::{TableFiles, spooled},
     write::output_folder::PART,
 };
@@ -400,22 +404,6 @@ pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample)
     let infer = InferOptions { sample, part: None, jobs, verify, record_type, read };
     // Columns of folders are those of the table, and no features.
     infer_with(&without_folder_columns(shards), &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
-}
-
-/// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, also of the examples
-/// of a list, which only conversion back to TFRecord needs.
-pub(crate) fn visible(schema: &Schema, views: bool) -> SchemaRef {
-    let kept = without_unset(schema.fields()).into_iter().map(|field| match fields_of_examples(&field) {
-        Some(fields) if role_of(&field) == Some(Role::Examples) && !without_unset(fields).is_empty() => {
-            Arc::new(with_example_fields(&field, without_unset(fields).into()))
-        }
-        _ => field,
-    });
-    with_views(&Schema::new_with_metadata(kept.collect::<Vec<_>>(), schema.metadata().clone()), views)
-}
-
-fn without_unset(fields: &Fields) -> Vec<FieldRef> {
-    fields.iter().filter(|field| role_of(field) != Some(Role::Unset)).cloned().collect()
 }
 
 impl TfRecordTable {

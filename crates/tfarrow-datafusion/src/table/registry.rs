@@ -1,12 +1,10 @@
 //! The tables that a session has created last, with the provenance of their schemas, for hints in errors.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, sync::Arc};
 
 use arrow_schema::SchemaRef;
 use datafusion::{catalog::TableProvider, common::Column, error::Result};
+use tfarrow_dataset::Lock;
 
 use crate::{
     notice::SessionNotices,
@@ -19,7 +17,7 @@ const MAX_TABLES: usize = 64;
 
 /// The tables that a session created last, and its callback for warnings.
 pub struct TableRegistry {
-    recent: Mutex<Vec<RecentTable>>,
+    recent: Lock<Vec<RecentTable>>,
     /// The callback of the session for warnings.
     pub notices: SessionNotices,
 }
@@ -35,7 +33,7 @@ struct RecentTable {
 impl TableRegistry {
     /// Creates an empty registry of a session with this callback.
     pub fn new(notices: SessionNotices) -> Self {
-        Self { recent: Mutex::default(), notices }
+        Self { recent: Lock::default(), notices }
     }
 
     /// Registers a table by its name in queries, and sets its callback for warnings. The table replaces a table of the same
@@ -51,7 +49,7 @@ impl TableRegistry {
     }
 
     fn remember(&self, table: &str, schema: SchemaRef, provenance: &Arc<SchemaProvenance>) {
-        let mut tables = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.recent.lock();
         tables.retain(|known| known.name != table);
         if tables.len() == MAX_TABLES {
             tables.remove(0);
@@ -61,7 +59,7 @@ impl TableRegistry {
 
     /// The provenance of the table of these columns; if the query has an alias, of the last table that has all of them.
     pub fn find(&self, columns: &[Column]) -> Option<Arc<SchemaProvenance>> {
-        let tables = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.recent.lock();
         let is_named = |table: &&RecentTable| {
             let mut relations = columns.iter().filter_map(|column| column.relation.as_ref());
             relations.any(|relation| relation.table() == table.name)

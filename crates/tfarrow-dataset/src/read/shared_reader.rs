@@ -16,7 +16,7 @@ use std::{
     fs::File,
     io,
     sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
+        Condvar, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -28,7 +28,8 @@ use tfarrow_codec::{
 };
 
 use crate::{
-    Compression, Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader, lock::lock,
+    Compression, Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader,
+    lock::{Lock, wait_while},
     sharding::listed_file::check_size,
 };
 
@@ -110,7 +111,7 @@ struct PlainFile {
     free: AtomicU64,
     /// Offset of the first byte that may still be needed: a piece before it need not be read.
     front: AtomicU64,
-    turns: Mutex<Turns>,
+    turns: Lock<Turns>,
     /// Notified at the end of each turn.
     turn_ended: Condvar,
 }
@@ -154,7 +155,7 @@ impl PlainFile {
             piece: options.chunk_bytes.clamp(1, 1 << 30) as u64,
             free: AtomicU64::new(0),
             front: AtomicU64::new(0),
-            turns: Mutex::new(Turns { piece: 0, framer, failure: None, rest: None, done: false }),
+            turns: Lock::new(Turns { piece: 0, framer, failure: None, rest: None, done: false }),
             turn_ended: Condvar::new(),
         })
     }
@@ -219,7 +220,7 @@ impl PlainFile {
             let is_turn = if at < self.size { turns.piece == number } else { turns.piece >= self.pieces() };
             !are_over && !is_turn
         };
-        self.turn_ended.wait_while(lock(&self.turns), waits).unwrap_or_else(PoisonError::into_inner)
+        wait_while(&self.turn_ended, self.turns.lock(), waits)
     }
 
     /// Reads the piece at `at`, unless all of it belongs to a record that begins before it.
@@ -330,7 +331,7 @@ struct PanicGuard<'a>(&'a PlainFile);
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            lock(&self.0.turns).done = true;
+            self.0.turns.lock().done = true;
             self.0.turn_ended.notify_all();
         }
     }

@@ -5,7 +5,7 @@ use std::{
     mem,
     ops::ControlFlow,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Error, ErrorKind, ReadOptions, Result, Segment, Shard, SharedReader, Taken,
     damage::{DamageReport, Fault},
-    lock::lock,
+    lock::Lock,
     threads::{TaskQueue, on_threads},
 };
 
@@ -68,7 +68,7 @@ pub(super) fn scan<O: RecordObserver + Send>(
         scanned.losses.merge(worker.losses);
     }
     for shard in shards {
-        let found = shard.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let found = shard.found.into_inner();
         scanned.is_cut |= found.room.is_cut();
         scanned.records.push(found.records);
         scanned.losses.merge(found.losses);
@@ -86,8 +86,8 @@ struct ShardScan<'a> {
     rows: &'a dyn OpenRows,
     /// Whether at most a sample of the shard is read.
     is_sample: bool,
-    reader: Mutex<ShardState>,
-    found: Mutex<Found>,
+    reader: Lock<ShardState>,
+    found: Lock<Found>,
 }
 
 /// Whether a shard is open. Few are at a time, because a process may open few files.
@@ -130,7 +130,7 @@ struct Chunk {
 impl<'a> ShardScan<'a> {
     fn new(index: usize, shard: &'a Shard, options: &InferOptions, faults: usize, rows: &'a dyn OpenRows) -> Self {
         let found = Found { room: Room::new(options.sample), records: 0, losses: DamageReport::new(faults) };
-        let (reader, found) = (Mutex::new(ShardState::Unopened), Mutex::new(found));
+        let (reader, found) = (Lock::new(ShardState::Unopened), Lock::new(found));
         let is_sample = options.sample != Sample::All;
         Self { index, shard, options: options.read_options(), rows, is_sample, reader, found }
     }
@@ -155,7 +155,7 @@ impl<'a> ShardScan<'a> {
 
     /// The reader of the shard; `None` if it is closed. The first thread opens it, and others wait for that.
     fn open(&self) -> Result<Option<Arc<OpenShard>>> {
-        let mut state = lock(&self.reader);
+        let mut state = self.reader.lock();
         match &*state {
             ShardState::Closed => Ok(None),
             ShardState::Open(open) => Ok(Some(Arc::clone(open))),
@@ -176,14 +176,14 @@ impl<'a> ShardScan<'a> {
     }
 
     fn close(&self) {
-        let open = mem::replace(&mut *lock(&self.reader), ShardState::Closed);
+        let open = mem::replace(&mut *self.reader.lock(), ShardState::Closed);
         // The file is closed without the lock.
         drop(open);
     }
 
     /// Takes as much as the sample has room for. After a complete sample, errors of the shard are ignored too.
     fn enter(&self, taken: Result<Taken>) -> Result<Option<Chunk>> {
-        let Found { room, records: count, losses } = &mut *lock(&self.found);
+        let Found { room, records: count, losses } = &mut *self.found.lock();
         if room.is_cut() {
             return Ok(None);
         }
@@ -284,7 +284,7 @@ impl Scan<'_> {
                 break;
             }
             let EncodedRows { records, bytes } = encoded?;
-            let Some(records) = lock(&shard.found).room.take(records) else { break };
+            let Some(records) = shard.found.lock().room.take(records) else { break };
             self.process(shard, worker, Chunk { records: Some(records), bytes })?;
         }
         Ok(())

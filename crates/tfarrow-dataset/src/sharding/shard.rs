@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
     process,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
     time::SystemTime,
 };
 
@@ -19,20 +19,20 @@ use crate::{
     Compression, Error, Payload, Result, ShardFormat,
     file_names::STDIN,
     format::sniff::HeadInfo,
-    lock::lock,
+    lock::Lock,
     process::PerProcess,
     sharding::folder_columns::{FolderColumn, columns_of_name, shared_features},
     store::object::Object,
 };
 
 /// The temporary copies that this process has made of streams and objects. Some may have been removed already.
-static COPIES: PerProcess<Mutex<Vec<PathBuf>>> = PerProcess::new();
+static COPIES: PerProcess<Lock<Vec<PathBuf>>> = PerProcess::new();
 
 /// Removes the temporary copies of streams and objects that this process has made: for a program that exits immediately, such
 /// as after a signal, without dropping each [`Shard`].
 #[doc(hidden)]
 pub fn remove_copies() {
-    for copy in lock(COPIES.get(Mutex::default)).drain(..) {
+    for copy in COPIES.get(Lock::default).lock().drain(..) {
         let _ = fs::remove_file(copy);
     }
 }
@@ -297,7 +297,7 @@ impl Shard {
         let wrap = |error| Error::io(&self.path, error);
         let mut source = self.open().map_err(wrap)?;
         let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
-        lock(COPIES.get(Mutex::default)).push(copy.path().to_owned());
+        COPIES.get(Lock::default).lock().push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
         let (format, head) = ShardFormat::sniff_head(&copy)?;

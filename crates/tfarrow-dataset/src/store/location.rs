@@ -1,19 +1,12 @@
 //! URLs of object stores and web servers, and the clients for them.
 
-use std::{
-    collections::HashMap,
-    env,
-    ffi::OsString,
-    io,
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, env, ffi::OsString, io, path::PathBuf, sync::Arc};
 
 use object_store::{ClientConfigKey, ObjectStore, http::HttpBuilder, parse_url_opts, path::Path as Key};
 use url::Url;
 
 use super::{client::StoreClient, credentials::check_s3};
-use crate::{Error, Result, lock::lock, process::PerProcess};
+use crate::{Error, Result, lock::Lock, process::PerProcess};
 
 /// Timeout of a request, including its data, unless `AWS_TIMEOUT` or its like is set: enough for several parts at the same
 /// time over a slow connection.
@@ -130,14 +123,14 @@ impl<'a> Location<'a> {
     /// # Errors
     /// A variable has an invalid value, or there are no credentials for S3.
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        static STORES: PerProcess<Mutex<HashMap<String, Arc<dyn ObjectStore>>>> = PerProcess::new();
+        static STORES: PerProcess<Lock<HashMap<String, Arc<dyn ObjectStore>>>> = PerProcess::new();
         let base = self.base();
         let failed = |error| Error::io(self.url(""), error);
         // A query is often a signature for one file, so that its client is not kept.
         if let Some(query) = self.query {
             return self.connect_http(&format!("{base}?{query}")).map_err(failed);
         }
-        let mut stores = lock(STORES.get(Mutex::default));
+        let mut stores = STORES.get(Lock::default).lock();
         if let Some(store) = stores.get(&base) {
             return Ok(Arc::clone(store));
         }

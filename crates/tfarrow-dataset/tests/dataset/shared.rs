@@ -3,14 +3,12 @@
 use std::{
     fs,
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
 };
 
 use tfarrow_codec::{OnError, Position, Records};
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{Compression, Error, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken};
 
 use super::{compressed, frames, shard_of, testdata, write_file};
@@ -54,7 +52,7 @@ fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
         Ok(reader) => reader,
         Err(error) => return Found { error: Some(error.to_string()), ..Found::default() },
     };
-    let (found, bytes, ended) = (Mutex::<Found>::default(), AtomicU64::new(0), AtomicBool::new(false));
+    let (found, bytes, ended) = (Lock::<Found>::default(), AtomicU64::new(0), AtomicBool::new(false));
     let read = || {
         let mut memory = None;
         let enter = |taken: Result<Taken, Error>| {
@@ -63,7 +61,7 @@ fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
                 bytes.fetch_add(read, Ordering::Relaxed);
                 segment
             });
-            found.lock().unwrap_or_else(PoisonError::into_inner).add(segment)
+            found.lock().add(segment)
         };
         while let Some(records) = reader.next(memory.take(), enter) {
             memory = records.and_then(Records::reclaim);
@@ -71,7 +69,7 @@ fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
         ended.store(true, Ordering::Relaxed);
     };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(read))));
-    let found = found.into_inner().unwrap();
+    let found = found.into_inner();
     assert!(bytes.into_inner() <= fs::metadata(path).unwrap().len(), "more bytes were read than the file has");
     found
 }

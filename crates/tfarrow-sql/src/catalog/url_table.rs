@@ -7,7 +7,7 @@
 use std::{
     collections::HashMap,
     path::Path,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use async_trait::async_trait;
@@ -23,6 +23,7 @@ use tfarrow_datafusion::{
     Notice, TfRecordOptions, TfRecordTable,
     internals::{TableRegistry, blocking, external, spooled},
 };
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered, splits_note, tfds_splits};
 
 use crate::catalog::{
@@ -40,11 +41,11 @@ pub(crate) struct UrlTables {
     registry: Arc<TableRegistry>,
     /// Copies of sources that can be read only once, by the name of the source, so that a second query reads the same data.
     /// Each source has its own lock, so that a source that is slow to list blocks no other.
-    streams: Mutex<HashMap<String, Arc<Stream>>>,
+    streams: Lock<HashMap<String, Arc<Stream>>>,
 }
 
 /// The copies of one source that can be read only once; `None` for other sources, and before the first read.
-type Stream = Mutex<Option<Vec<Shard>>>;
+type Stream = Lock<Option<Vec<Shard>>>;
 
 impl std::fmt::Debug for UrlTables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -54,7 +55,7 @@ impl std::fmt::Debug for UrlTables {
 
 impl UrlTables {
     pub(crate) fn new(registry: Arc<TableRegistry>) -> Self {
-        Self { session: OnceLock::new(), registry, streams: Mutex::default() }
+        Self { session: OnceLock::new(), registry, streams: Lock::default() }
     }
 
     /// Sets the session whose settings the tables use.
@@ -72,11 +73,11 @@ impl UrlTables {
     async fn shards(&self, source: &str, wanted: FormatFilter) -> Result<Vec<Shard>> {
         let source = source.to_owned();
         let stream = {
-            let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut streams = self.streams.lock();
             Arc::clone(streams.entry(source.clone()).or_default())
         };
         blocking(move || {
-            let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut stream = stream.lock();
             if let Some(shards) = stream.as_ref() {
                 return Ok(shards.clone());
             }

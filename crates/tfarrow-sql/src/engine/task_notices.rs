@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use datafusion::{
@@ -15,6 +15,7 @@ use datafusion::{
 use serde::{Deserialize, Serialize};
 use tfarrow_datafusion::{Notice, OnNotice, internals::NoticeSender};
 use tfarrow_dataset::DamageReport;
+use tfarrow_dataset::Lock;
 
 use crate::engine::{paths, scan_of, source_of};
 
@@ -95,14 +96,14 @@ impl TaskNotices {
 /// Those of DataFusion, for a plan that is not valid.
 pub fn with_task_notices(
     plan: Arc<dyn ExecutionPlan>,
-    notices: &Arc<Mutex<TaskNotices>>,
+    notices: &Arc<Lock<TaskNotices>>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let collected = plan.transform_up(|node| {
         let Some((config, source)) = scan_of(node.as_ref()) else { return Ok(Transformed::no(node)) };
         let Some(path) = paths(config).next() else { return Ok(Transformed::no(node)) };
         let (path, notices) = (path.to_owned(), Arc::clone(notices));
         let on_notice: OnNotice = Arc::new(move |notice| {
-            notices.lock().unwrap_or_else(PoisonError::into_inner).add(&path, notice);
+            notices.lock().add(&path, notice);
         });
         let source = source.clone().with_notices(Arc::new(NoticeSender::new(Some(on_notice))));
         let config = FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build();

@@ -1,17 +1,15 @@
 //! The files whose rows have determined the columns of a table.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::MutexGuard};
 
 use datafusion::datasource::physical_plan::FileScanConfig;
 use object_store::{ObjectMeta, path::Path};
+use tfarrow_dataset::Lock;
 
 /// The files that were inferred, and whether each row of them is on a line of its own. Such files can be read in parts, each of
 /// which begins after a line feed.
 #[derive(Debug, Default)]
-pub(crate) struct InferredFiles(Mutex<Option<HashMap<Path, InferredFile>>>);
+pub(crate) struct InferredFiles(Lock<Option<HashMap<Path, InferredFile>>>);
 
 /// The file as it was when its rows were read.
 #[derive(Debug)]
@@ -43,7 +41,7 @@ impl InferredFiles {
     }
 
     fn files(&self) -> MutexGuard<'_, Option<HashMap<Path, InferredFile>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -7,7 +7,7 @@
 use std::{
     fmt,
     io::Write,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
 };
 
 use arrow_schema::SchemaRef;
@@ -45,6 +45,7 @@ use tfarrow_datafusion::{
     internals::{OutputFolder, OutputStore, PART, copy_of, external, persist, persist_in},
     without_views,
 };
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{CompleteFile, Error, OutputFile};
 use url::Url;
 
@@ -248,7 +249,7 @@ impl DataSink for StagingSink {
 
 /// The files that a statement has written so far.
 #[derive(Clone, Debug, Default)]
-struct Staged(Arc<Mutex<StagedFiles>>);
+struct Staged(Arc<Lock<StagedFiles>>);
 
 #[derive(Debug, Default)]
 struct StagedFiles {
@@ -259,7 +260,7 @@ struct StagedFiles {
 
 impl Staged {
     fn files(&self) -> MutexGuard<'_, StagedFiles> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Records the error for the statement. A format only learns that there is one.

@@ -3,19 +3,14 @@
 //! As in TFDV, a record is in the slice of each value that the feature has in it; a record without a value is in no
 //! slice.
 
-use std::{
-    collections::BTreeMap,
-    error::Error as StdError,
-    fmt,
-    ops::ControlFlow,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, error::Error as StdError, fmt, ops::ControlFlow};
 
 use serde::{Deserialize, Serialize, Serializer};
 use tfarrow_codec::{
     FeatureSummary, Limits, Place, Role, Summary,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
+use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, RowLosses, Shard};
 
 use super::{Statistics, StatisticsMerger, StatisticsObserver, StatisticsState, feature::FeatureAccumulator};
@@ -176,8 +171,8 @@ impl SlicesByValue {
         progress: &OnProgress<'_>,
         by: &str,
     ) -> Result<(Statistics, Self), SliceError> {
-        let failure = Mutex::new(None);
-        let failed = || *failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = Lock::new(None);
+        let failed = || *failure.lock();
         let on_progress = |bytes, records| match failed() {
             Some(_) => ControlFlow::Break(()),
             None => progress(bytes, records),
@@ -374,7 +369,7 @@ struct SliceObserver<'a> {
     /// Limits of the summary of each slice.
     limits: Limits,
     /// The reason why all threads stop, once there is one.
-    failure: &'a Mutex<Option<SliceFailure>>,
+    failure: &'a Lock<Option<SliceFailure>>,
     /// The slices of the records that the thread has read.
     slices: BTreeMap<SliceValue, SliceAccumulator>,
     /// Number of records that are in some slice.
@@ -387,7 +382,7 @@ impl SliceObserver<'_> {
     /// Stops all threads. Of the reasons that threads report before they stop, unsupported values come before too many
     /// values, and the first in data-set order is kept.
     fn fail(&self, failure: SliceFailure) {
-        let mut held = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.failure.lock();
         *held = Some(held.map_or(failure, |held| held.min(failure)));
     }
 

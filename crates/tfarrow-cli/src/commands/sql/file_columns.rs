@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use datafusion::{
         tokenizer::{Token, Tokenizer},
     },
 };
+use tfarrow_dataset::Lock;
 use tokio::runtime::Handle;
 
 /// Time that completion waits for the schema of a file. A schema that takes longer is there at a later Tab.
@@ -27,7 +28,7 @@ type Known = HashMap<String, Option<Vec<String>>>;
 pub(super) struct FileColumns {
     context: SessionContext,
     runtime: Handle,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Lock<Known>>,
 }
 
 impl FileColumns {
@@ -39,7 +40,7 @@ impl FileColumns {
     pub(super) fn of_statement(&self, statement: &str) -> Vec<String> {
         let sources = sources(statement);
         sources.iter().for_each(|source| self.read(source));
-        let known = locked(&self.known);
+        let known = self.known.lock();
         let is_wanted = |source: &String| sources.is_empty() || sources.contains(source);
         let columns = known.iter().filter(|(source, _)| is_wanted(source)).filter_map(|(_, columns)| columns.as_ref());
         let mut columns: Vec<_> = columns.flatten().cloned().collect();
@@ -51,7 +52,7 @@ impl FileColumns {
     /// Reads the columns of a source, and waits for a short time.
     fn read(&self, source: &str) {
         {
-            let mut known = locked(&self.known);
+            let mut known = self.known.lock();
             if known.contains_key(source) {
                 return;
             }
@@ -63,19 +64,15 @@ impl FileColumns {
             let table = context.table_provider(TableReference::bare(source.as_str())).await;
             let columns = table.map(|table| table.schema().fields().iter().map(|field| field.name().clone()).collect());
             match columns {
-                Ok(columns) => drop(locked(&known).insert(source, Some(columns))),
+                Ok(columns) => drop(known.lock().insert(source, Some(columns))),
                 // The file may exist at the next Tab.
-                Err(_) => drop(locked(&known).remove(&source)),
+                Err(_) => drop(known.lock().remove(&source)),
             }
             drop(done);
         });
         // The channel is closed when the columns are known.
         let _ = read.recv_timeout(PATIENCE);
     }
-}
-
-fn locked(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The names of tables and files after FROM and JOIN, and in the call of a table function there. Standard input is left

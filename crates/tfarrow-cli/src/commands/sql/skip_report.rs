@@ -2,14 +2,12 @@
 
 use std::{
     mem,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use tfarrow_datafusion::sql_advice;
 use tfarrow_dataset::DamageReport;
+use tfarrow_dataset::Lock;
 
 use crate::{stderr, text::escape};
 
@@ -17,7 +15,7 @@ use crate::{stderr, text::escape};
 #[derive(Default)]
 pub(super) struct SkipReport {
     /// Records skipped since the current statement began.
-    skipped: Mutex<DamageReport>,
+    skipped: Lock<DamageReport>,
     /// Whether the current statement writes its rows to files.
     writes: AtomicBool,
     /// Whether any statement skipped records, or wrote files without some of the features.
@@ -27,12 +25,12 @@ pub(super) struct SkipReport {
 impl SkipReport {
     /// Adds the records that a scan skipped.
     pub(super) fn add(&self, skipped: DamageReport) {
-        self.lock().merge(skipped);
+        self.skipped.lock().merge(skipped);
     }
 
     /// Begins a statement. Threads of the previous one may have read past its result, so their counts are dropped.
     pub(super) fn begin(&self) {
-        *self.lock() = DamageReport::default();
+        *self.skipped.lock() = DamageReport::default();
     }
 
     /// Sets whether the current statement writes its rows to files.
@@ -49,7 +47,7 @@ impl SkipReport {
 
     /// Prints the records that the current statement skipped, if there are any.
     pub(super) fn print(&self) {
-        let skipped = mem::take(&mut *self.lock());
+        let skipped = mem::take(&mut *self.skipped.lock());
         if !skipped.is_empty() {
             let advice = skipped.first().and_then(|first| sql_advice(&first.remedies()));
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
@@ -61,9 +59,5 @@ impl SkipReport {
     /// Whether any statement skipped records, or wrote files without some of the features.
     pub(super) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, DamageReport> {
-        self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
