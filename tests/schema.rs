@@ -141,7 +141,7 @@ fn rust_format_prints_a_module_that_compiles() {
     let printed = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "rust"]).prints();
     assert_eq!(printed, include_str!("sequence_schema.rs"));
     let bytes = std::fs::read(path("testdata/sequence.tfrecord")).unwrap();
-    let inferred = tfarrow_codec::infer::infer_schema(&bytes, tfarrow_codec::Layout::Auto).unwrap();
+    let inferred = tfarrow_codec::infer::infer_schema(bytes.as_slice(), tfarrow_codec::Layout::Auto, None).unwrap();
     let schema = sequence_schema::schema();
     assert_eq!(schema.metadata(), inferred.metadata());
     let plain = |schema: &arrow_schema::Schema| {

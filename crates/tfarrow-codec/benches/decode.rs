@@ -23,7 +23,7 @@ impl Corpus {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let mut bytes = Vec::new();
         EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut bytes).unwrap();
-        let schema = infer::infer_schema(&bytes, Layout::Auto).unwrap();
+        let schema = infer::infer_schema(bytes.as_slice(), Layout::Auto, None).unwrap();
         Self { name, records: cut(&bytes), bytes, schema }
     }
 

@@ -61,7 +61,7 @@ impl<R: AsyncRead + Unpin> Loop<R> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args_os().nth(1).ok_or("which file?")?;
-    let schema = infer_schema(&std::fs::read(&path)?, Layout::Auto)?;
+    let schema = infer_schema(File::open(&path)?, Layout::Auto, None)?;
     let batches = batches(AllowStdIo::new(File::open(&path)?), schema)?;
     pin_mut!(batches);
     block_on(async {

@@ -30,7 +30,7 @@
 //! # assert!(bytes.len() > 10_000_000);
 //!
 //! // whose schema can be inferred, and which become batches again.
-//! let schema = infer::infer_schema(&bytes, Layout::Auto)?;
+//! let schema = infer::infer_schema(bytes.as_slice(), Layout::Auto, None)?;
 //! let input = std::io::BufReader::new(bytes.as_slice()); // or of a `File`
 //! let reader = DecoderBuilder::new(schema).with_batch_size(1000).build_reader(input)?;
 //! let batches = reader.collect::<Result<Vec<_>, _>>()?;

@@ -31,7 +31,7 @@ use crate::{
 /// let payload = [10, 11, 10, 9, 10, 1, b'x', 18, 4, 26, 2, 8, 1];
 /// let mut file = Vec::new();
 /// frame::write(&payload, &mut file);
-/// let schema = infer_schema(&file, Layout::Auto)?;
+/// let schema = infer_schema(file.as_slice(), Layout::Auto, None)?;
 /// let records = Records::from_payloads([payload.as_slice()])?;
 /// let batch = DecoderBuilder::new(schema.clone()).build_batch_decoder()?.decode(&records)?;
 ///

@@ -30,12 +30,13 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`infer_schema`] does all of this for a stream that is in memory.
+//! [`infer_schema`] does all of this for anything that implements [`Read`](std::io::Read).
 
 mod column_names;
 mod counts;
 mod feature_summary;
 mod observer;
+mod reader;
 mod record;
 mod seen;
 mod side_summary;
@@ -57,6 +58,7 @@ use self::{
 pub use self::{
     feature_summary::{FeatureSummary, KindSummary},
     observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList},
+    reader::infer_schema,
     state::SummaryState,
     text::has_control_character,
     wire_message::{WireField, WireFields, WireMessage, WireValue},
@@ -67,7 +69,7 @@ use crate::{
         Validator,
         list::{ExampleList, is_example_list},
     },
-    frame, named_values,
+    named_values,
     schema::{self, Kind, Layout, Role, Values},
 };
 
@@ -602,26 +604,4 @@ fn mixed(feature: &FeatureSummary) -> Error {
     let places: Vec<_> = feature.kinds().map(place).collect();
     let message = format!("has more than one kind: {}", places.join(", "));
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)
-}
-
-/// Infers the schema of a TFRecord stream that is in memory, from all of its records.
-///
-/// ```
-/// use tfarrow_codec::{Layout, frame, infer::infer_schema};
-/// # fn main() -> tfarrow_codec::Result<()> {
-/// let mut stream = Vec::new();
-/// // The `tf.Example` message {"x": 1}.
-/// frame::write(&[10, 12, 10, 10, 10, 1, b'x', 18, 5, 26, 3, 10, 1, 1], &mut stream);
-/// assert_eq!(infer_schema(&stream, Layout::Auto)?.field(0).name(), "x");
-/// # Ok(()) }
-/// ```
-///
-/// # Errors
-/// A corrupt or truncated stream, or a feature of more than one kind.
-pub fn infer_schema(bytes: &[u8], layout: Layout) -> Result<SchemaRef> {
-    let mut summary = Summary::new(0);
-    for records in frame::records(bytes, Limits::default()) {
-        summary.observe(&records?, VerifyCrc::Always)?;
-    }
-    summary.schema(layout, None)
 }

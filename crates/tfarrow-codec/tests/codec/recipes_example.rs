@@ -1,6 +1,6 @@
 use std::{
     error::Error,
-    fs::{self, File},
+    fs::File,
     io::{BufRead, BufReader},
     path::Path,
 };
@@ -8,7 +8,7 @@ use std::{
 use tfarrow_codec::{DecoderBuilder, Layout, infer::infer_schema};
 
 fn count_rows(path: &Path) -> Result<usize, Box<dyn Error>> {
-    let schema = infer_schema(&fs::read(path)?, Layout::Auto)?;
+    let schema = infer_schema(File::open(path)?, Layout::Auto, None)?;
     let mut decoder = DecoderBuilder::new(schema).build()?;
     let mut input = BufReader::new(File::open(path)?);
     let mut rows = 0;
