@@ -26,7 +26,7 @@ use crate::{
 ///
 /// ```
 /// use tfarrow_codec::{DecoderBuilder, EncoderBuilder, ExactColumn, Layout, Records, frame, infer::infer_schema};
-/// # fn main() -> tfarrow_codec::Result<()> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // The `tf.Example` message {"x": 1}, whose list is not packed, as no encoder of TensorFlow writes it.
 /// let payload = [10, 11, 10, 9, 10, 1, b'x', 18, 4, 26, 2, 8, 1];
 /// let mut file = Vec::new();
