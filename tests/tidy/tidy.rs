@@ -86,7 +86,8 @@ fn libraries_name_no_option_of_the_program_and_only_two_name_sql() {
         for text in found.0 {
             let mut dashes = text.match_indices("--").map(|(at, dashes)| &text[at + dashes.len()..]);
             let has_option = dashes.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
-            let has_sql = !["tfarrow-datafusion", "tfarrow-sql"].contains(&library.as_str()) && sql.iter().any(|word| text.contains(word));
+            let has_sql = !["tfarrow-datafusion", "tfarrow-sql"].contains(&library.as_str())
+                && sql.iter().any(|word| text.contains(word));
             assert!(!has_option && !has_sql && !text.contains("`tfarrow "), "{library}: {text:?}");
         }
     }
