@@ -83,7 +83,7 @@ pub mod internals {
             opener::uses_input_file_name,
         },
         schema::{columns::Columns, partition_columns::PartitionColumns},
-        session::register_tfrecord,
+        session::register_format_and_functions,
         table::{
             event_table::are_event_columns, files::spooled, partitioned_file, piece_of, registry::TableRegistry, urls,
         },

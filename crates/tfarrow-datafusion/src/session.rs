@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Registers the format of statements and the functions.
-pub fn register_tfrecord(context: &SessionContext) -> Result<()> {
+pub fn register_format_and_functions(context: &SessionContext) -> Result<()> {
     for function in functions::all() {
         context.register_udf(function);
     }
@@ -125,6 +125,6 @@ impl SessionContextTfRecordExt for SessionContext {
             config.options_mut().extensions.insert(TfRecordOptions::default());
             config.set_extension(registry);
         }
-        register_tfrecord(self)
+        register_format_and_functions(self)
     }
 }

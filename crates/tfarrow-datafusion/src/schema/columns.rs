@@ -19,7 +19,7 @@ use datafusion::{
 };
 use tfarrow_codec::{
     RecordType, Role,
-    schema::{self, fields_of_examples, role_of, with_example_fields, with_views as schema_with_views},
+    schema::{self, fields_of_examples, role_of, with_example_fields},
 };
 
 use crate::options::MetadataColumns;
@@ -361,7 +361,7 @@ pub(crate) fn visible(schema: &Schema, views: bool) -> SchemaRef {
         }
         _ => field,
     });
-    schema_with_views(&Schema::new_with_metadata(kept.collect::<Vec<_>>(), schema.metadata().clone()), views)
+    schema::with_views(&Schema::new_with_metadata(kept.collect::<Vec<_>>(), schema.metadata().clone()), views)
 }
 
 fn without_unset(fields: &Fields) -> Vec<FieldRef> {

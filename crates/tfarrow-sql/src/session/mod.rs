@@ -24,7 +24,7 @@ use datafusion::{
 };
 use tfarrow_datafusion::{
     LongRows, OnNotice, PreserveOrder, SessionContextTfRecordExt, TfRecordOptions,
-    internals::{SessionNotices, TableRegistry, merge_stream_bytes, register_tfrecord},
+    internals::{SessionNotices, TableRegistry, merge_stream_bytes, register_format_and_functions},
 };
 
 use crate::{
@@ -134,7 +134,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_query_planner(Arc::new(SessionPlanner { cancellation, engine: engine.clone() }));
     let state = engine.map_or(state.clone(), |engine| engine.prepare(state));
     let context = SessionContext::new_with_state(state.build());
-    register_tfrecord(&context)?;
+    register_format_and_functions(&context)?;
     register(&context, registry)?;
     let functions = bounded(context.state().scalar_functions(), memory_limit).collect::<Vec<_>>();
     functions.into_iter().for_each(|function| context.register_udf(function));
