@@ -21,7 +21,7 @@ use std::{error::Error, path::Path};
 use anyhow::Result;
 use tfarrow_codec::MessageType;
 use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff, VerifiedDataSet};
-use tfarrow_dataset::{DamageReport, Inferred, MissingShards, ReadOptions, Shard, SkippedFiles};
+use tfarrow_dataset::{DamageReport, Inferred, MissingShards, ReadOptions, Shard, SkippedFiles, TfdsSplit};
 use tfarrow_stats::{Comparison, DatasetStatistics, Distance, PartError, RecordProfile, Validation, proto::Schema};
 
 pub use crate::{
@@ -166,9 +166,9 @@ pub fn report_title(sources: &[String]) -> String {
     page::title(sources)
 }
 
-/// Returns the notes about files in folders that were skipped and may contain data, and about missing shards.
-pub fn skipped_notes(skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Vec<String> {
-    stderr::skipped_notes(skipped_files, missing)
+/// Returns the notes about files in folders that were skipped and may contain data, about missing shards, and about several splits of TFDS.
+pub fn source_notes(skipped_files: &SkippedFiles, missing: &[MissingShards], splits: &[TfdsSplit]) -> Vec<String> {
+    stderr::source_notes(skipped_files, missing, splits)
 }
 
 /// Returns the faults that are kept, one a line; empty if there are none.

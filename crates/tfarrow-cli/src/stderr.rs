@@ -76,7 +76,7 @@ pub(crate) fn skipped_text(skipped: &DamageReport) -> String {
 
 /// Prints the number of files in folders that were skipped and may contain data, and the missing shards.
 pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShards]) {
-    skipped_notes(skipped_files, missing).iter().for_each(|note| print(&escape(note)));
+    source_notes(skipped_files, missing, &[]).iter().for_each(|note| print(&escape(note)));
 }
 
 /// Prints the splits of TFDS that a command has read, if they are several.
@@ -86,8 +86,12 @@ pub(crate) fn splits(splits: &[TfdsSplit]) {
     }
 }
 
-/// The notes about files in folders that were skipped and may contain data, and about missing shards.
-pub(crate) fn skipped_notes(skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Vec<String> {
+/// The notes about files in folders that were skipped and may contain data, about missing shards, and about several splits of TFDS.
+pub(crate) fn source_notes(
+    skipped_files: &SkippedFiles,
+    missing: &[MissingShards],
+    splits: &[TfdsSplit],
+) -> Vec<String> {
     let skipped = skipped_files.may_matter().then(|| skipped_files.to_string());
-    missing.iter().map(ToString::to_string).chain(skipped).collect()
+    missing.iter().map(ToString::to_string).chain(skipped).chain(splits_note(splits)).collect()
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tfarrow_cli::render::skipped_notes;
+use tfarrow_cli::render::source_notes;
 use tfarrow_dataset::{
-    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, TfdsSplit, resolve_filtered, splits_note, tfds_splits,
+    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, TfdsSplit, resolve_filtered, tfds_splits,
 };
 
 use crate::notices::warn_all;
@@ -37,7 +37,7 @@ impl Found {
 
     /// The notes about files that may contain data and were skipped, about missing shards, and about several splits.
     pub(crate) fn notes(&self) -> Vec<String> {
-        notes(&self.skipped_files, &self.missing, &self.splits)
+        source_notes(&self.skipped_files, &self.missing, &self.splits)
     }
 
     /// Issues the notes as warnings.
@@ -46,15 +46,11 @@ impl Found {
     }
 }
 
-fn notes(skipped: &SkippedFiles, missing: &[MissingShards], splits: &[TfdsSplit]) -> Vec<String> {
-    skipped_notes(skipped, missing).into_iter().chain(splits_note(splits)).collect()
-}
-
 pub(crate) fn warn_files(
     py: Python<'_>,
     skipped: &SkippedFiles,
     missing: &[MissingShards],
     splits: &[TfdsSplit],
 ) -> PyResult<()> {
-    warn_all(py, &notes(skipped, missing, splits))
+    warn_all(py, &source_notes(skipped, missing, splits))
 }

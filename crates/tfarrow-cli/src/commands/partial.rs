@@ -4,9 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use tfarrow_dataset::{
-    FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, resolve_filtered, splits_note, tfds_splits,
-};
+use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, resolve_filtered, tfds_splits};
 use tfarrow_stats::{PartError, PartWork, PartialResult};
 
 use crate::{
@@ -71,7 +69,7 @@ pub(super) fn source(sources: &[String], part: Part) -> Result<PartSource> {
     let splits = tfds_splits(&shards);
     stderr::skipped_files(&skipped_files, &missing);
     stderr::splits(&splits);
-    let notes = stderr::skipped_notes(&skipped_files, &missing).into_iter().chain(splits_note(&splits)).collect();
+    let notes = stderr::source_notes(&skipped_files, &missing, &splits);
     check_sources(&shards)?;
     part.spool_for_scan(&mut shards)?;
     Ok(PartSource { shards, notes })
