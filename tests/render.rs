@@ -5,10 +5,9 @@ use std::{ops::ControlFlow, slice};
 use serde_json::{Value, json};
 use tfarrow_cli::render::{self, InferredSchema, SchemaFormat, StatisticsReport};
 use tfarrow_codec::Layout;
-use tfarrow_convert::{DiffOptions, Progress, diff, verify_data_set};
-use tfarrow_dataset::{
-    FormatFilter, InferOptions, ReadOptions, Resolved, Shard, infer_with, resolve, resolve_filtered,
-};
+use tfarrow_convert::{DiffOptions, Progress, diff};
+use tfarrow_dataset::{FormatFilter, Resolved, Shard, resolve, resolve_filtered};
+use tfarrow_scan::{InferOptions, VerifyOptions, infer, verify};
 use tfarrow_stats::{Comparison, Expected, RecordProfiler, Statistics};
 
 use crate::support::{path, tfarrow};
@@ -28,7 +27,7 @@ fn statistics(source: &str) -> Statistics {
 
 fn inferred_schema(source: &str) -> InferredSchema {
     let shards = shards(source);
-    let inferred = infer_with(&shards, &InferOptions::default(), &go_on).unwrap();
+    let inferred = infer(&shards, &InferOptions::default(), &go_on).unwrap();
     InferredSchema::new(shards, inferred, Layout::Auto, None).unwrap()
 }
 
@@ -93,7 +92,7 @@ fn anomalies_and_pages() {
     let json = render::validation_json(&compared.found, &compared.distances).unwrap();
     assert_eq!(printed("validate", &["--format", "json"]), json + "\n");
     let (shards, profile) = (shards(&today), RecordProfiler::merged(24, profilers).finish());
-    let page = render::report_page("title", &compared, &profile, &shards, &ReadOptions::default());
+    let page = render::report_page("title", &compared, &profile, &shards, &tfarrow_dataset::ReadOptions::default());
     assert_eq!(printed("report", &["--title", "title", "-o", "-"]), page.unwrap().html);
 }
 
@@ -101,8 +100,8 @@ fn anomalies_and_pages() {
 fn faults() {
     let names = ["length", "data"].map(|name| source(&format!("corrupt/{name}.tfrecord")));
     let Resolved { shards, skipped_files, missing } = resolve_filtered(&names, FormatFilter::ToVerify).unwrap();
-    let found = verify_data_set(shards, None, 1, ReadOptions::default(), 100, &go_on).unwrap();
-    let damage = &found.found.damage;
+    let found = verify(shards, &VerifyOptions { max_faults: 100, ..VerifyOptions::default() }, &go_on).unwrap();
+    let damage = &found.damage;
     let text = render::faults_text(damage);
     let printed = tfarrow(&["verify", &names[0], &names[1]]);
     assert_eq!(printed.stdout, text.clone() + "\n");

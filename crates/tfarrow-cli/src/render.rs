@@ -20,8 +20,9 @@ use std::{error::Error, path::Path};
 
 use anyhow::Result;
 use tfarrow_codec::MessageType;
-use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff, VerifiedDataSet};
-use tfarrow_dataset::{DamageReport, Inferred, MissingShards, ReadOptions, Shard, SkippedFiles, TfdsSplit};
+use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff};
+use tfarrow_dataset::{DamageReport, MissingShards, ReadOptions, Shard, SkippedFiles, TfdsSplit};
+use tfarrow_scan::{Inferred, Verified};
 use tfarrow_stats::{Comparison, DatasetStatistics, Distance, PartError, RecordProfile, Validation, proto::Schema};
 
 pub use crate::{
@@ -180,17 +181,13 @@ pub fn faults_text(damage: &DamageReport) -> String {
 ///
 /// # Errors
 /// A failure of the JSON writer, of which no case is known.
-pub fn verify_json(
-    verified: &VerifiedDataSet,
-    skipped_files: &SkippedFiles,
-    missing: &[MissingShards],
-) -> Result<String> {
+pub fn verify_json(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Result<String> {
     Ok(output::pretty(&verify::json(verified, skipped_files, missing))?)
 }
 
 /// Returns the faults that `verify` found, one a line, and a summary.
-pub fn verify_text(verified: &VerifiedDataSet) -> String {
-    let faults = faults_text(&verified.found.damage);
+pub fn verify_text(verified: &Verified) -> String {
+    let faults = faults_text(&verified.damage);
     let separator = if faults.is_empty() { "" } else { "\n" };
     format!("{faults}{separator}{}", verify::summary(verified))
 }

@@ -32,7 +32,7 @@ use crate::{
 ///
 /// # Errors
 /// A file that cannot be read, or whose footer is corrupt. Corrupt batches are errors of the iterator.
-pub(crate) fn arrow_batches(
+pub fn arrow_batches(
     shard: &Shard,
     columns: Option<Vec<usize>>,
 ) -> Result<(usize, impl Iterator<Item = Result<RecordBatch>> + Send + use<>)> {

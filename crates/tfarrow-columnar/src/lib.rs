@@ -5,14 +5,10 @@
 //!            metadata                       └▶ the reader of the parquet crate: the rest ─┘
 //! Arrow ───▶ arrow_reader ───────────────────────────────────────────────────────────────▶ batches
 //! CSV, JSON ▶ text_types: a pass for the types ─▶ text_rows ─────────────────────────────▶ batches
-//!
-//! batches ─▶ records: encoded as a conversion to TFRecord does ─▶ infer: the scan of tfarrow-dataset
 //! ```
 //!
 //! | module | contains |
 //! |---|---|
-//! | `infer` | inference over data sets of any format |
-//! | `records` | rows as records, which the threads of a scan read part by part |
 //! | `rows` | the rows, the number of rows and the schema of a file of either format |
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_types` | types of Arrow that the libraries do not have |
@@ -40,7 +36,6 @@ mod csv_text;
 mod extension_types;
 mod folder_columns;
 mod guarded;
-mod infer;
 mod json_array;
 mod json_cell;
 mod json_numbers;
@@ -49,7 +44,6 @@ mod line_range;
 mod parquet_file;
 mod parquet_lists;
 mod parquet_rows;
-mod records;
 mod rows;
 mod scalar_type;
 mod serialized_examples;
@@ -62,15 +56,13 @@ mod text_types;
 mod unreadable;
 mod value;
 
-pub use arrow_file::{ArrowReader, arrow_batch, arrow_reader};
+pub use arrow_file::{ArrowReader, arrow_batch, arrow_batches, arrow_reader};
 pub use arrow_types::{check_message_types, check_stored_types};
 pub use csv_text::{csv_text, with_csv_texts};
 pub use guarded::guarded;
-pub use infer::{infer_observed, infer_with};
 pub use json_cell::{CellStyle, FullCell, JsonCell, JsonRows, is_control, json_text, not_finite, write_json};
 pub use parquet_file::{ParquetFile, check_rows};
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
-pub use records::{record_bytes, stated_records};
 pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within, with_folder_columns};
 pub use text::{CsvForm, Text, TextForm};
 pub use text_columns::{TextColumns, TextSchema, unify, unify_text};

@@ -94,7 +94,7 @@ impl ParquetFile {
     }
 
     /// The number of rows before row group `group`.
-    pub(crate) fn first_row(&self, group: usize) -> u64 {
+    pub fn first_row(&self, group: usize) -> u64 {
         let rows = self.groups().iter().take(group).map(|group| group.num_rows().max(0) as u64);
         rows.fold(0, u64::saturating_add)
     }

@@ -49,7 +49,7 @@ impl TextFile {
     ///
     /// # Errors
     /// A file that cannot be read, and rows that cannot be parsed, with their line.
-    pub(crate) fn open(shard: &Shard) -> Result<(Self, u64)> {
+    pub fn open(shard: &Shard) -> Result<(Self, u64)> {
         let text = Text::of_shard(shard);
         let infer = || infer_types(&text, u64::MAX).map(|found| (schema_of(found.types), found.rows));
         let (schema, rows) = shard.text_columns(infer)?;

@@ -11,7 +11,7 @@
 //!
 //! | module | contains |
 //! |---|---|
-//! | `convert`, `dry_run`, `repair`, `diff`, `verify`, `count` | the operations; `convert/speculative.rs` saves the pass that infers columns |
+//! | `convert`, `dry_run`, `repair`, `diff` | the operations; `convert/speculative.rs` saves the pass that infers columns |
 //! | `plan` | format and names of outputs, checks before anything is written, the jobs of a conversion |
 //! | `input` | shards as units; `tfarrow-columnar` reads Parquet and Arrow files |
 //! | `worker` | conversion of units to pieces; the scheduler of jobs; the pairs of input and output formats |
@@ -24,8 +24,8 @@
 //!
 //! The modules have no import cycles.
 //!
-//! The crate also [repairs](repair()) TFRecord files, [compares](diff()), [verifies](verify_data_set()) and
-//! [counts](count()) data sets, and reads and writes [schemas as JSON](schema_json).
+//! The crate also [repairs](repair()) TFRecord files, [compares](diff()) data sets, and reads and writes
+//! [schemas as JSON](schema_json).
 //!
 //! # Engines
 //!
@@ -66,7 +66,6 @@
 //! The crate uses threads and files. It has no `async` code, does not depend on DataFusion, and does not print.
 
 mod convert;
-mod count;
 mod damage;
 mod diff;
 mod differs;
@@ -84,11 +83,9 @@ mod progress;
 mod repair;
 mod schema;
 mod selection;
-mod verify;
 mod worker;
 
 pub use convert::{ConvertReport, convert};
-pub use count::{Counted, count};
 pub use diff::{DataSetDiff, DiffOptions, KeyReport, OtherFiles, RecordDifference, RecordPosition, diff};
 pub use dry_run::{ConversionPlan, dry_run};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
@@ -98,4 +95,3 @@ pub use plan::planned::{PlannedJob, PlannedOutputs, PlannedSource};
 pub use progress::Progress;
 pub use repair::repair;
 pub use schema::{json as schema_json, read_schema};
-pub use verify::{VerifiedDataSet, verify_data_set};

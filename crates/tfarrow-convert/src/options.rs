@@ -7,7 +7,8 @@ use std::{
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, RecordType, UnknownName, VerifyCrc, named_values};
-use tfarrow_dataset::{Compression, Part, ReadOptions, Sample, file_names::TFRECORD_EXTENSIONS};
+use tfarrow_dataset::{Compression, Part, ReadOptions, file_names::TFRECORD_EXTENSIONS};
+use tfarrow_scan::Sample;
 
 use crate::{Error, OutputStream, Result, earlier::Earlier};
 

@@ -15,7 +15,8 @@ use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 use tfarrow_codec::{EncoderBuilder, Layout, RecordType, Remedy, VerifyCrc, frame, schema::with_record_type};
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputCompression, Progress, Reshard, Target, convert};
-use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
+use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
+use tfarrow_scan::{InferOptions, Inferred, Sample, infer};
 
 #[path = "convert/columnar_types.rs"]
 mod columnar_types;
@@ -380,8 +381,13 @@ fn progress_is_reported_while_a_unit_is_converted() {
 
 /// Options with the schema of all records, with which a conversion takes one pass.
 fn with_schema(folder: &Path, to: Target) -> ConvertOptions {
-    let inferred = infer(&resolve(&[folder]).unwrap(), Sample::All, 1, &|_, _| ()).unwrap();
-    ConvertOptions { schema: Some(inferred.schema(Layout::Auto, None).unwrap()), ..options(to, 1) }
+    ConvertOptions { schema: Some(inferred(folder).schema(Layout::Auto, None).unwrap()), ..options(to, 1) }
+}
+
+/// The inference of all records in a folder.
+fn inferred(folder: &Path) -> Inferred {
+    let shards = resolve(&[folder]).unwrap();
+    infer(&shards, &InferOptions::default(), &|_, _| std::ops::ControlFlow::Continue(())).unwrap()
 }
 
 #[test]

@@ -21,9 +21,10 @@ use datafusion::{
 use object_store::{ObjectMeta, ObjectStore};
 use tfarrow_codec::{OnError, Summary};
 use tfarrow_dataset::{
-    Compression, Inferred, ReadOptions, SAMPLE_SHARDS, Sample, ShardReader,
+    Compression, ReadOptions, ShardReader,
     file_names::{TFRECORD_EXTENSIONS, is_tfrecord_name},
 };
+use tfarrow_scan::{Inferred, SAMPLE_SHARDS, Sample};
 use tokio::runtime::Handle;
 
 use crate::{

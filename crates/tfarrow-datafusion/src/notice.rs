@@ -10,8 +10,9 @@ use std::{
     },
 };
 
+use tfarrow_dataset::DamageReport;
 use tfarrow_dataset::Lock;
-use tfarrow_dataset::{DamageReport, RowLosses};
+use tfarrow_scan::RowLosses;
 
 use crate::{remedy::SAMPLE_ALL, schema::provenance::SchemaProvenance};
 

@@ -14,7 +14,8 @@ use tfarrow_codec::{
     Layout, Limits, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc, named_values,
     schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
 };
-use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
+use tfarrow_dataset::{Compression, PartialTail};
+use tfarrow_scan::{SAMPLE_RECORDS, Sample};
 
 use crate::home_dir::HomeDir;
 

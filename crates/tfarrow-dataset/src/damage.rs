@@ -217,7 +217,7 @@ impl DamageReport {
     }
 
     /// Adds to the number of faults of a kind, without their places.
-    pub(crate) fn count(&mut self, kind: FaultKind, count: u64) {
+    pub fn count(&mut self, kind: FaultKind, count: u64) {
         if count > 0 {
             *self.by_kind.entry(kind).or_default() += count;
         }

@@ -204,7 +204,7 @@ impl Error {
     }
 
     /// Creates an error that is not about a single file.
-    pub(crate) fn general(kind: ErrorKind) -> Self {
+    pub fn general(kind: ErrorKind) -> Self {
         Self(Box::new(Inner { path: None, kind }))
     }
 
@@ -319,7 +319,7 @@ impl Error {
 
     /// The number of the record that caused the error; `u64::MAX` for errors without a record, which are ordered after
     /// all records.
-    pub(crate) fn record(&self) -> u64 {
+    pub fn record(&self) -> u64 {
         match self.kind() {
             ErrorKind::Codec(error) => error.position().record,
             ErrorKind::Checksum { record, .. } | ErrorKind::Rows { row: record, .. } => *record,
@@ -340,7 +340,7 @@ impl fmt::Display for Error {
 }
 
 /// Formats a path or a URL for messages: escaped if it has control characters, which could break the line, and without a password.
-pub(crate) fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     let text = without_userinfo(&path.display().to_string());
     if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
 }

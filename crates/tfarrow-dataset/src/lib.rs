@@ -1,8 +1,7 @@
-//! Data sets of shards: finding, reading, inferring and writing TFRecord files, on disk and in object stores.
+//! Data sets of shards: finding, reading and writing TFRecord files, on disk and in object stores.
 //!
 //! ```text
-//! files, folders, globs, URLs ─▶ source ─▶ Shard ─┬▶ read ─▶ Records, RecordBatch    one shard
-//!                                                 └▶ scan ─▶ Inferred, Verified      a data set, all cores
+//! files, folders, globs, URLs ─▶ source ─▶ Shard ─▶ read ─▶ Records, RecordBatch
 //! frames of the codec ─▶ write ─▶ files and objects that appear when they are complete
 //! ```
 //!
@@ -12,8 +11,7 @@
 //! - [`resolve`] finds the shards that sources name (files, folders, globs, URLs, standard input), in a fixed order.
 //! - [`ShardReader`] reads one shard, plain or compressed, as [`Records`](tfarrow_codec::Records).
 //!   [`SharedReader`] reads one shard with several threads, and [`ShardBatchReader`] returns Arrow batches.
-//! - [`infer()`] infers the schema of a data set, [`count()`] counts the records of a shard, and [`verify()`] reports all
-//!   damage.
+//! - [`count()`] counts the records of a shard.
 //! - [`OutputFile`] and [`ShardWriter`] write; [`file_names`] derives the names of outputs.
 //!
 //! Formats and compressions are recognized by the bytes of a file, not by its name. Each [`Error`] names the file.
@@ -50,7 +48,6 @@ mod no_such_name;
 mod process;
 mod proto_sources;
 mod read;
-mod scan;
 mod sharding;
 mod snappy;
 mod source;
@@ -63,7 +60,7 @@ mod write;
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, Lost, Segment};
 pub use descriptors::{EVENT_MESSAGE, event_message, load_message};
-pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
+pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles, shown};
 pub use fault_kind::FaultKind;
 pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
@@ -81,13 +78,6 @@ pub use read::{
     shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},
     shared_reader::{SharedReader, Taken},
 };
-pub use scan::{
-    EncodedRows, InferOptions, Inferred, InferredMerger, InferredState, NotASample, OnProgress, OpenRows, RowLosses,
-    RowPart, RowShard, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, Verified, infer, infer_observed,
-    infer_observed_by, infer_with, verify,
-};
-#[doc(hidden)]
-pub use scan::{place_in, shown_names};
 pub use sharding::{
     address::ShardAddress,
     dataset_info::{TfdsSplit, check_length, splits_note, tfds_splits},
@@ -105,8 +95,7 @@ pub use store::{
     object::ObjectAddress,
     upload::{ExistingObject, existing, existing_objects, names_in},
 };
-#[doc(hidden)]
-pub use threads::{TaskQueue, on_threads, try_map};
+pub use threads::{OnProgress, on_threads, try_map};
 pub use write::{
     output_file::{CompleteFile, OutputFile, UNFINISHED},
     shard_writer::ShardWriter,

@@ -1,10 +1,15 @@
 //! Threads that share the work of one call.
 
 use std::{
+    ops::ControlFlow,
     panic::resume_unwind,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
+
+/// An observer of progress, which gets the number of bytes, as they are stored, and of records that were read since its last
+/// call. It is called from any thread. [`ControlFlow::Break`] stops the scan.
+pub type OnProgress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;
 
 /// Calls `work` on `count` threads at the same time, the calling thread among them, and returns the results.
 ///
@@ -20,25 +25,25 @@ pub fn on_threads<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> 
 
 /// Tasks that several threads take, each task once, in order.
 #[derive(Debug)]
-pub struct TaskQueue<'a, T> {
+struct TaskQueue<'a, T> {
     tasks: &'a [T],
     next: AtomicUsize,
 }
 
 impl<'a, T> TaskQueue<'a, T> {
     /// Creates a queue of all tasks.
-    pub fn new(tasks: &'a [T]) -> Self {
+    fn new(tasks: &'a [T]) -> Self {
         Self { tasks, next: AtomicUsize::new(0) }
     }
 
     /// Takes the next task, and returns it with its index; `None` if all tasks are taken.
-    pub fn take(&self) -> Option<(usize, &'a T)> {
+    fn take(&self) -> Option<(usize, &'a T)> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         Some((index, self.tasks.get(index)?))
     }
 
     /// Drops the tasks that were not taken yet.
-    pub fn clear(&self) {
+    fn clear(&self) {
         self.next.store(self.tasks.len(), Ordering::Relaxed);
     }
 }

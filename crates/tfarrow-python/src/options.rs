@@ -9,7 +9,8 @@ use pyo3::{
 };
 use tfarrow_codec::{Limit, Limits, NamedValue, RecordType, parse_name};
 use tfarrow_datafusion::TfRecordOptions;
-use tfarrow_dataset::{InferOptions, ReadOptions, Sample};
+use tfarrow_dataset::ReadOptions;
+use tfarrow_scan::{InferOptions, Sample};
 
 use crate::errors::usage;
 

@@ -15,13 +15,12 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use tfarrow_columnar::infer_with;
-use tfarrow_convert::count;
 use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
 use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
-    EVENT_MESSAGE, FormatFilter, Inferred, Shard, ShardFormat, are_events, event_message, without_folder_columns,
+    EVENT_MESSAGE, FormatFilter, Shard, ShardFormat, are_events, event_message, without_folder_columns,
 };
+use tfarrow_scan::{Inferred, count, infer};
 
 use crate::{
     capsule::{export_schema, import_schema},
@@ -306,7 +305,7 @@ pub(crate) fn inferred(
 ) -> PyResult<Inferred> {
     let pass = Pass::default();
     pass.expect(shards.iter().map(|shard| shard.size).sum());
-    let work = || infer_with(shards, &options.infer(), &|bytes, _| pass.add(bytes));
+    let work = || infer(shards, &options.infer(), &|bytes, _| pass.add(bytes));
     watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))
 }
 

@@ -1,7 +1,8 @@
 //! Comparison of a data set with what is expected of it: a schema, a baseline data set, or both.
 
 use tfarrow_codec::infer::RecordObserver;
-use tfarrow_dataset::{InferOptions, OnProgress, Result, Shard};
+use tfarrow_dataset::{OnProgress, Result, Shard};
+use tfarrow_scan::InferOptions;
 
 use crate::{
     collect::Statistics,
@@ -40,7 +41,7 @@ impl Comparison {
     /// Validates the records of `shards` against the expected schema, and measures their distances from the baseline.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
     pub fn run(
         shards: &[Shard],
         expected: Expected<'_>,
@@ -54,7 +55,7 @@ impl Comparison {
     /// thread; the observers are returned in no particular order.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
     pub fn run_with<O: RecordObserver + Send>(
         shards: &[Shard],
         expected: Expected<'_>,

@@ -50,11 +50,10 @@ use std::{
 use prost::Message;
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Limit, Limits, OnError, RecordType};
-use tfarrow_columnar::infer_with;
 use tfarrow_dataset::{
-    Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Part, ProbablePayload, ReadOptions,
-    Result, Sample, Shard, ShardFormat, ShardState, is_remote, shown_names,
+    Error, OnProgress, Part, ProbablePayload, ReadOptions, Result, Shard, ShardFormat, ShardState, is_remote,
 };
+use tfarrow_scan::{InferOptions, Inferred, InferredMerger, InferredState, Sample, infer, shown_names};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::{
@@ -223,7 +222,7 @@ impl PartialResult {
         }
         let content = match work {
             PartWork::Columns => {
-                let inferred = infer_with(shards, options, progress)?;
+                let inferred = infer(shards, options, progress)?;
                 let probable = probable(shards, part, options)?;
                 PartContent::Columns { inferred: inferred.into_state(), probable }
             }

@@ -7,8 +7,8 @@ use arrow_schema::SchemaRef;
 use proptest::{prelude::*, test_runner::TestRunner};
 use tempfile::TempDir;
 use tfarrow_codec::{Layout, OnConflict, OnError};
-use tfarrow_columnar::infer_with;
-use tfarrow_dataset::{InferOptions, Inferred, Part, ProbablePayload, ReadOptions, Sample, Shard, resolve};
+use tfarrow_dataset::{Part, ProbablePayload, ReadOptions, Shard, resolve};
+use tfarrow_scan::{InferOptions, Inferred, Sample, infer};
 use tfarrow_stats::{
     Comparison, Expected, MergedContent, MergedResult, PartError, PartExpected, PartMerger, PartWork, PartialResult,
     RecordProfiler, Statistics, proto::Schema, schema_to_text,
@@ -77,7 +77,7 @@ impl Set {
     /// Compares schema, statistics and comparison with those of one pass, for several numbers of parts.
     fn check(&self) {
         let (shards, options) = (self.shards(), self.options(None, 2));
-        let inferred = infer_with(&shards, &options, &progress).unwrap();
+        let inferred = infer(&shards, &options, &progress).unwrap();
         let statistics = Statistics::collect(&shards, &options, &progress).unwrap();
         let schema = statistics.infer_schema();
         let strict = narrowed(&schema);

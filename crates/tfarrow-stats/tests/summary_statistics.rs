@@ -9,7 +9,8 @@ use std::{
 };
 
 use proptest::{prelude::*, test_runner::TestRunner};
-use tfarrow_dataset::{InferOptions, ReadOptions, resolve};
+use tfarrow_dataset::{ReadOptions, resolve};
+use tfarrow_scan::InferOptions;
 use tfarrow_stats::{
     DatasetStatistics, ImageStatistics, KindStatistics, NumberValue, SliceError, SliceValue, SlicedStatistics,
     Statistics,

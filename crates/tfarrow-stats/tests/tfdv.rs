@@ -4,7 +4,8 @@
 
 use std::{collections::BTreeMap, fs, ops::ControlFlow, path::Path};
 
-use tfarrow_dataset::{InferOptions, resolve};
+use tfarrow_dataset::resolve;
+use tfarrow_scan::InferOptions;
 use tfarrow_stats::{
     Statistics,
     proto::{

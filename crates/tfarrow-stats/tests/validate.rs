@@ -5,7 +5,8 @@
 use std::{fs, ops::ControlFlow, path::Path};
 
 use tfarrow_codec::Place;
-use tfarrow_dataset::{InferOptions, resolve};
+use tfarrow_dataset::resolve;
+use tfarrow_scan::InferOptions;
 use tfarrow_stats::{
     Anomaly, AnomalyKind, Comparison, Expected, Measure, Statistics, Validation, proto::Schema, schema_from_text,
 };

@@ -5,7 +5,8 @@ use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
 use clap::Args;
 use tfarrow_codec::{OnConflict, VerifyCrc};
 use tfarrow_convert::{OutputCompression, Target, TimestampUnit};
-use tfarrow_dataset::{Part, Sample};
+use tfarrow_dataset::Part;
+use tfarrow_scan::Sample;
 
 use super::{
     format::SummaryArgs,

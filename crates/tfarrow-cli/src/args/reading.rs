@@ -4,9 +4,8 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
 use tfarrow_codec::{Layout, Limit, Limits, MessageType, OnError, RecordType};
-use tfarrow_dataset::{
-    PartialTail, ReadOptions, Result, Sample, Shard, ShardFormat, are_events, event_message, load_message,
-};
+use tfarrow_dataset::{PartialTail, ReadOptions, Result, Shard, ShardFormat, are_events, event_message, load_message};
+use tfarrow_scan::Sample;
 
 use super::{
     headings::{COLUMNS, DAMAGE, RESOURCES},

@@ -7,7 +7,8 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use tfarrow_codec::VerifyCrc;
-use tfarrow_dataset::{Sample, file_names::TFRECORD_EXTENSIONS};
+use tfarrow_dataset::file_names::TFRECORD_EXTENSIONS;
+use tfarrow_scan::Sample;
 
 use super::{
     headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},

@@ -11,7 +11,7 @@ use anyhow::Result;
 use arrow_schema::SchemaRef;
 use serde_json::{Value, json};
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
-use tfarrow_dataset::RowLosses;
+use tfarrow_scan::RowLosses;
 
 use crate::{
     args::{Convert, NameList},

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tfarrow_convert::{Counted, count};
 use tfarrow_dataset::{DamageReport, FormatFilter, Resolved, Shard, resolve_filtered};
+use tfarrow_scan::{Counted, count};
 
 use crate::{
     args::Count,

@@ -15,10 +15,11 @@ use tfarrow_codec::{
     infer::WireMessage,
     schema::{FEATURE, role_of},
 };
-use tfarrow_columnar::{first_rows, stated_records, write_json};
+use tfarrow_columnar::{first_rows, write_json};
 use tfarrow_dataset::{
     ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads, resolve, tfds_splits,
 };
+use tfarrow_scan::stated_records;
 
 use crate::{
     args::Head,

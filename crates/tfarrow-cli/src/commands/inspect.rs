@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tfarrow_dataset::{
-    DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered, tfds_splits,
-};
+use tfarrow_dataset::{DamageReport, FormatFilter, Resolved, Shard, resolve_filtered, tfds_splits};
+use tfarrow_scan::{InferOptions, Inferred};
 use tfarrow_stats::{Statistics, why_no_features};
 
 use crate::{args::Looking, output::plural, progress::Bar, stderr, text::escape};

@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, resolve_filtered, tfds_splits};
+use tfarrow_dataset::{FormatFilter, OutputFile, Part, Resolved, Shard, resolve_filtered, tfds_splits};
+use tfarrow_scan::InferOptions;
 use tfarrow_stats::{PartError, PartWork, PartialResult};
 
 use crate::{

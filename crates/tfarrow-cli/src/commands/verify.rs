@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_codec::OnError;
-use tfarrow_convert::{VerifiedDataSet, verify_data_set};
 use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered};
+use tfarrow_scan::{Verified, VerifyOptions, verify};
 
 use crate::{
     args::Verify,
@@ -26,15 +26,20 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
     let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
-    let (record_type, read) = (args.record_type, args.bounds.read(OnError::Skip));
-    let verified = verify_data_set(shards, record_type, cores(), read, args.max_faults, &observer(&progress));
+    let options = VerifyOptions {
+        record_type: args.record_type,
+        threads: cores(),
+        read: args.bounds.read(OnError::Skip),
+        max_faults: args.max_faults,
+    };
+    let verified = verify(shards, &options, &observer(&progress));
     drop(progress);
     let verified = verified?;
     if let Some(error) = &verified.mixed_records {
         stderr::print(&escape(&format!("warning: {error}{}", reading_remedy(error))));
     }
     let files = faults::names(&verified.shards);
-    let found = FaultReport { files: &files, damage: &verified.found.damage };
+    let found = FaultReport { files: &files, damage: &verified.damage };
     unless_closed(found.print(args.format.get(), fields(&verified, &skipped_files, &missing)))?;
     stderr::skipped_files(&skipped_files, &missing);
     stderr::splits(&verified.splits);
@@ -50,14 +55,14 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
 }
 
 /// The faults as JSON.
-pub(crate) fn json(verified: &VerifiedDataSet, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
+pub(crate) fn json(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
     let files = faults::names(&verified.shards);
-    let found = FaultReport { files: &files, damage: &verified.found.damage };
+    let found = FaultReport { files: &files, damage: &verified.damage };
     found.json(fields(verified, skipped_files, missing))
 }
 
 /// The fields of the JSON besides the faults.
-fn fields(verified: &VerifiedDataSet, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
+fn fields(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
     let lacks =
         |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
     let example = skipped_files.example.as_ref().map(|path| path.to_string_lossy());
@@ -67,16 +72,16 @@ fn fields(verified: &VerifiedDataSet, skipped_files: &SkippedFiles, missing: &[M
         "without_checksums": without,
         "passed_over": {"empty": skipped_files.empty, "no_known_format": skipped_files.other, "tensorboard": skipped_files.events, "example": example},
         "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
-        "records": verified.found.records,
-        "bytes": verified.found.bytes,
-        "record_type": verified.has_tfrecord.then(|| verified.found.record_type.name()),
+        "records": verified.records,
+        "bytes": verified.bytes,
+        "record_type": verified.record_type.map(|record_type| record_type.name()),
     })
 }
 
 /// The numbers of files, records and faults in one line.
-pub(crate) fn summary(verified: &VerifiedDataSet) -> String {
-    let found = &verified.found;
-    let (files, records) = (plural(verified.shards.len() as u64, "file"), plural(found.records, "valid record"));
-    let faults = FaultReport { files: &[], damage: &found.damage }.summary();
-    format!("{files}, {records}, {}: {faults}", size(found.bytes))
+pub(crate) fn summary(verified: &Verified) -> String {
+    let files = plural(verified.shards.len() as u64, "file");
+    let records = plural(verified.records, "valid record");
+    let faults = FaultReport { files: &[], damage: &verified.damage }.summary();
+    format!("{files}, {records}, {}: {faults}", size(verified.bytes))
 }

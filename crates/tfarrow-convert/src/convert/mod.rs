@@ -19,10 +19,10 @@ use tfarrow_codec::{
     schema::{RECORD_COLUMN, record_type_of},
 };
 use tfarrow_dataset::{
-    DamageReport, FormatFilter, Inferred, MissingShards, Resolved, Sample, Shard, ShardFormat, SkippedFiles, TfdsSplit,
-    UNFINISHED, are_events, check_one_payload, event_message, file_names, is_remote, read_heads, resolve_excluding,
-    tfds_splits,
+    DamageReport, FormatFilter, MissingShards, Resolved, Shard, ShardFormat, SkippedFiles, TfdsSplit, UNFINISHED,
+    are_events, check_one_payload, event_message, file_names, is_remote, read_heads, resolve_excluding, tfds_splits,
 };
+use tfarrow_scan::{Inferred, Sample};
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target,

@@ -11,7 +11,7 @@
 //! with a misfit fails, and so does the conversion.
 
 use tfarrow_codec::OnError;
-use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
+use tfarrow_scan::{Inferred, SAMPLE_RECORDS, Sample};
 
 use crate::{
     ConvertOptions, Error, Reshard, Result, journal::Journal, output::Destination, plan::setup::Conversion,

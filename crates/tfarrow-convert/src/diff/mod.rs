@@ -9,10 +9,8 @@ use std::{ffi::OsStr, ops::ControlFlow};
 
 use tfarrow_codec::{RecordType, schema::record_type_of};
 use tfarrow_columnar::{TextColumns, schema_within, unify_text};
-use tfarrow_dataset::{
-    FormatFilter, InferOptions, Resolved, SAMPLE_RECORDS, Sample, Shard, check_one_payload, infer_with,
-    resolve_filtered, tfds_splits,
-};
+use tfarrow_dataset::{FormatFilter, Resolved, Shard, check_one_payload, resolve_filtered, tfds_splits};
+use tfarrow_scan::{InferOptions, SAMPLE_RECORDS, Sample, infer};
 
 use self::{rules::Rules, sides::Sources, unmatched::Unmatched};
 use crate::{Error, Progress, Result};
@@ -100,13 +98,13 @@ fn record_type(sides: &[Vec<Shard>; 2], options: &DiffOptions) -> Result<(Record
             Some(record_type) => types.push(record_type),
             None => {
                 let sample = Sample::Records(SAMPLE_RECORDS);
-                let infer = InferOptions {
+                let options = InferOptions {
                     sample,
                     record_type: options.record_type,
                     read: options.read,
                     ..InferOptions::default()
                 };
-                let inferred = infer_with(shards, &infer, &|_, _| ControlFlow::Continue(()))?;
+                let inferred = infer(shards, &options, &|_, _| ControlFlow::Continue(()))?;
                 let why = inferred.why_raw();
                 // An empty data set does not determine the type.
                 let is_known = why.is_none() && inferred.summary.records() > 0;

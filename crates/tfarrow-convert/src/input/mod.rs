@@ -324,6 +324,11 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
         Self { shards: shards.into(), open: None, pending: None, size, rows, reshard: None, number: 0, context }
     }
 
+    /// Bytes of the shards that are not open yet, as stored.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shards.iter().map(|(_, shard)| shard.size).sum()
+    }
+
     /// Reads only the columns with these indices of Parquet and Arrow files. The indices are in ascending order.
     pub(crate) fn with_columns(mut self, columns: Option<Arc<[usize]>>) -> Self {
         self.rows.columns = columns;

@@ -21,7 +21,6 @@ use crate::{Error, Result, earlier::Earlier, journal::Journal};
 pub(crate) mod attempts;
 pub(crate) mod existing_output;
 pub(crate) mod made_of;
-pub(crate) mod ordered;
 
 /// The place of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tfarrow_codec::{Limit, Limits};
-use tfarrow_dataset::Sample;
+use tfarrow_scan::Sample;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{ConvertOptions, Reshard, Target, output::made_of::hash_schema};

@@ -17,8 +17,9 @@ use parquet::schema::types::TypePtr;
 use tfarrow_codec::EncoderBuilder;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    CompleteFile, ExistingObject, Inferred, Shard, ShardFormat, count, existing_objects, file_names, is_remote,
+    CompleteFile, ExistingObject, Shard, ShardFormat, count, existing_objects, file_names, is_remote,
 };
+use tfarrow_scan::Inferred;
 
 use super::{
     OutputPlace,
@@ -48,7 +49,9 @@ use crate::{
     selection::columns_with_bloom_filter,
     worker::{
         DecodeConfig,
-        job::{self, ClosedJob, CommitMode, Job, JobTotals, Naming, NewJob, OutputRecord, RouteJob, UnnamedOutput},
+        job::{
+            self, ClosedJob, CommitMode, CompletedJob, Job, JobTotals, Naming, OutputRecord, RouteJob, UnnamedOutput,
+        },
         routes::{CopyFrames, Decode, Reencode, Route},
     },
 };
@@ -110,7 +113,7 @@ impl<'c> Conversion<'c> {
             false => CommitMode::EachJob,
         };
         let jobs = Jobs::new(self, inferred)?;
-        job::run(jobs.count(), &|number| jobs.begin(number), self.options.jobs.max(1), mode, self.progress)
+        job::run(&|number| jobs.begin(number), self.options.jobs.max(1), mode, self.progress)
     }
 
     /// The jobs of a dry run. Checks that the output format can hold the columns.
@@ -256,11 +259,14 @@ impl<'j, 'c> Jobs<'j, 'c> {
         self.conversion.outputs.len() + self.new_shards.len()
     }
 
-    /// Begins the job of this number.
-    fn begin(&self, number: usize) -> Result<NewJob<'c>> {
+    /// Begins the job of this number; `None` if there are no more jobs.
+    fn begin(&self, number: usize) -> Result<Option<Arc<dyn Job + 'c>>> {
+        if number >= self.count() {
+            return Ok(None);
+        }
         let spec = self.spec(number)?;
         let Some((totals, uncommitted)) = self.completed(number, &spec)? else {
-            return self.job(spec).map(NewJob::Open);
+            return self.job(spec).map(Some);
         };
         let progress = self.conversion.progress;
         progress.add_bytes(spec.shards.iter().map(|(_, shard)| shard.size).sum());
@@ -268,7 +274,8 @@ impl<'j, 'c> Jobs<'j, 'c> {
         progress.add_files(totals.files);
         let options = self.output_options(&spec);
         let unnamed = uncommitted.map(|output| UnnamedOutput { output, options, is_listed: true });
-        Ok(NewJob::Closed(ClosedJob { totals, outputs: unnamed.into_iter().collect() }))
+        let closed = ClosedJob { totals, outputs: unnamed.into_iter().collect() };
+        Ok(Some(Arc::new(CompletedJob::new(closed))))
     }
 
     /// The job of this number of a dry run.

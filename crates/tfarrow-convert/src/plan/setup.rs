@@ -6,7 +6,8 @@ use arrow_schema::SchemaRef;
 use parquet::schema::types::SchemaDescPtr;
 use tfarrow_codec::{OnError, VerifyCrc, schema::check_columns};
 use tfarrow_columnar::{ParquetFile, TextColumns, schema_within, unify_text, with_folder_columns};
-use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, ShardFormat, ShardReader, infer_with};
+use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader};
+use tfarrow_scan::{InferOptions, Inferred, Sample, infer};
 
 use super::{OutputPlace, Plan, origin::OriginalShard};
 use crate::{
@@ -107,7 +108,7 @@ impl<'c> Conversion<'c> {
             VerifyCrc::Always if read.on_error == OnError::Fail => VerifyCrc::OnParseFailure,
             other => other,
         };
-        let infer = InferOptions {
+        let options = InferOptions {
             part: None,
             sample,
             jobs: self.options.jobs.max(1),
@@ -115,7 +116,7 @@ impl<'c> Conversion<'c> {
             record_type: self.options.record_type,
             read,
         };
-        let inferred = infer_with(self.shards, &infer, &|bytes, _| {
+        let inferred = infer(self.shards, &options, &|bytes, _| {
             on_bytes(bytes);
             self.progress.flow()
         });

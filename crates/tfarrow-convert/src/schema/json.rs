@@ -31,7 +31,7 @@ use tfarrow_codec::{
         ROLE, examples_field, feature_of, fields_of_examples, raw_schema, record_type_of, role_of, with_record_type,
     },
 };
-use tfarrow_dataset::Inferred;
+use tfarrow_scan::Inferred;
 
 use crate::SchemaJsonError;
 

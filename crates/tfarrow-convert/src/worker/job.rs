@@ -9,15 +9,14 @@
 //! shards.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     mem,
     ops::Range,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{file_names::tf_shard_name, on_threads};
+use tfarrow_dataset::{Lock, file_names::tf_shard_name, on_threads};
+use tfarrow_scan::{Begin, Crew, Member, Ordered, PieceSink, Task};
 
 use super::{UnitWorker, routes::Route};
 use crate::{
@@ -25,11 +24,7 @@ use crate::{
     formats::{FileFormat, LossyChanges, PieceWriter},
     input::{ReadContext, Unit, UnitReader, UnitSource},
     journal::{CompletedOutput, Journal},
-    output::{
-        ClosedOutput, Destination, Output, OutputOptions,
-        made_of::MadeOf,
-        ordered::{Ordered, PieceSink},
-    },
+    output::{ClosedOutput, Destination, Output, OutputOptions, made_of::MadeOf},
     progress::UnitProgress,
 };
 
@@ -63,16 +58,8 @@ pub(crate) enum CommitMode {
     AllJobs,
 }
 
-/// A job that a worker begins.
-pub(crate) enum NewJob<'p> {
-    /// A job that workers run.
-    Open(Arc<dyn Job + 'p>),
-    /// A job whose outputs an earlier run completed.
-    Closed(ClosedJob),
-}
-
 /// A job of any route.
-pub(crate) trait Job: Send + Sync {
+pub(crate) trait Job: Task {
     /// Converts units on this thread until the job has none left. The last worker to leave completes the outputs, and returns them.
     ///
     /// # Errors
@@ -88,6 +75,32 @@ pub(crate) struct ClosedJob {
     pub(crate) totals: JobTotals,
     /// The outputs that have no names yet.
     pub(crate) outputs: Vec<UnnamedOutput>,
+}
+
+/// A job whose outputs an earlier run completed.
+pub(crate) struct CompletedJob {
+    /// `None` once a worker has taken the outputs.
+    closed: Lock<Option<ClosedJob>>,
+}
+
+impl CompletedJob {
+    pub(crate) fn new(closed: ClosedJob) -> Self {
+        Self { closed: Lock::new(Some(closed)) }
+    }
+}
+
+impl Task for CompletedJob {
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl Job for CompletedJob {
+    fn run_worker(&self) -> Result<Option<ClosedJob>> {
+        Ok(self.closed.lock().take())
+    }
+
+    fn abandon(&self) {}
 }
 
 /// A complete output that has no name yet. A run may have hundreds of thousands of them.
@@ -106,6 +119,8 @@ pub(crate) struct RouteJob<'p, R: Route> {
     state: Lock<JobState>,
     context: ReadContext<'p>,
     record: OutputRecord<'p>,
+    /// Bytes of the shards, as stored.
+    bytes: u64,
 }
 
 /// The record of an output for later runs, in the journal or in the metadata of an object.
@@ -258,6 +273,7 @@ impl<F: FileFormat> Outputs<'_, F> {
 
 impl<F: FileFormat> PieceSink for Outputs<'_, F> {
     type Piece = (usize, F::Piece);
+    type Error = Error;
 
     fn write(&mut self, (number, piece): Self::Piece) -> Result<()> {
         self.writer(number)?.write(piece)
@@ -265,6 +281,10 @@ impl<F: FileFormat> PieceSink for Outputs<'_, F> {
 
     fn held_bytes((_, piece): &Self::Piece) -> usize {
         F::held_bytes(piece)
+    }
+
+    fn cancelled() -> Error {
+        Error::Cancelled
     }
 }
 
@@ -279,8 +299,9 @@ impl<'p, R: Route> RouteJob<'p, R> {
     ) -> Self {
         let format = route.format().clone();
         let outputs = Outputs { journal: record.journal, naming, format, options, open: None, closed: Vec::new() };
+        let bytes = reader.bytes();
         let (outputs, input) = (Ordered::new(outputs), Lock::new(JobInput { reader, ended: false }));
-        Self { route, input, outputs, state: Lock::default(), context, record }
+        Self { route, input, outputs, state: Lock::default(), context, record, bytes }
     }
 
     /// Converts units until there are none left. Returns the number of their records, and their lossy changes.
@@ -303,6 +324,12 @@ impl<'p, R: Route> RouteJob<'p, R> {
         let unit = if input.ended { None } else { input.reader.next()? };
         input.ended |= unit.is_none();
         Ok(unit)
+    }
+}
+
+impl<R: Route> Task for RouteJob<'_, R> {
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -345,19 +372,17 @@ impl<R: Route> Job for RouteJob<'_, R> {
     }
 }
 
-/// Runs `count` jobs on `workers` threads. `begin` makes a job by its number. Each thread begins the next job, and helps with open
-/// jobs when there is none left.
+/// Runs the jobs that `begin` makes on `workers` threads.
 ///
 /// # Errors
 /// The first error of a job.
 pub(crate) fn run<'p>(
-    count: usize,
-    begin: &(dyn Fn(usize) -> Result<NewJob<'p>> + Sync),
+    begin: &Begin<'_, dyn Job + 'p, Error>,
     workers: usize,
     mode: CommitMode,
     progress: &Progress,
 ) -> Result<JobTotals> {
-    let run = Run { count, begin, mode, progress, state: Lock::default() };
+    let run = Run { crew: Crew::new(begin), mode, progress, state: Lock::default() };
     let work = || {
         let result = run.work();
         if result.is_err() {
@@ -367,7 +392,7 @@ pub(crate) fn run<'p>(
     };
     let outcome = first_error(on_threads(workers, work));
     let outcome = outcome.and_then(|()| first_error(on_threads(workers, || run.commit())));
-    let RunState { unnamed, totals, .. } = run.state.into_inner();
+    let RunState { unnamed, totals } = run.state.into_inner();
     if outcome.as_ref().is_err_and(Error::is_passing) {
         for UnnamedOutput { output, .. } in unnamed.into_iter().filter(|unnamed| unnamed.is_listed) {
             output.keep_uncommitted();
@@ -376,22 +401,17 @@ pub(crate) fn run<'p>(
     outcome.map(|()| totals)
 }
 
-/// The jobs of a conversion, some of which have begun.
+/// The jobs of a conversion.
 struct Run<'r, 'p> {
-    count: usize,
-    begin: &'r (dyn Fn(usize) -> Result<NewJob<'p>> + Sync),
+    crew: Crew<'r, dyn Job + 'p, Error>,
     mode: CommitMode,
     progress: &'r Progress,
-    state: Lock<RunState<'p>>,
+    state: Lock<RunState>,
 }
 
-/// The jobs that have begun, by their numbers.
+/// What the jobs have completed.
 #[derive(Default)]
-struct RunState<'p> {
-    /// The number of the next job.
-    next: usize,
-    /// Jobs whose outputs are not complete.
-    open: BTreeMap<usize, Arc<dyn Job + 'p>>,
+struct RunState {
     /// Complete outputs that have no names.
     unnamed: VecDeque<UnnamedOutput>,
     /// The totals of complete outputs.
@@ -400,52 +420,21 @@ struct RunState<'p> {
 
 impl Run<'_, '_> {
     fn work(&self) -> Result<()> {
-        while self.begin_next()? {}
-        let open = self.state.lock().open.clone();
-        for (number, job) in open {
-            self.run_job(number, &*job)?;
+        let mut member = Member::default();
+        while let Some((number, job)) = self.crew.next(&mut member)? {
+            let closed = job.run_worker()?;
+            if let Some(ClosedJob { totals, outputs }) = closed {
+                self.crew.end(number, &*job);
+                let mut state = self.state.lock();
+                state.totals.add(totals);
+                state.unnamed.extend(outputs);
+                drop(state);
+                if self.mode == CommitMode::EachJob {
+                    self.commit()?;
+                }
+            }
         }
         Ok(())
-    }
-
-    /// Begins the next job, and runs it; returns whether there was one.
-    fn begin_next(&self) -> Result<bool> {
-        let mut state = self.state.lock();
-        if state.next >= self.count {
-            return Ok(false);
-        }
-        let number = state.next;
-        state.next += 1;
-        // A job is made under the lock, so that no worker leaves before it can help.
-        match (self.begin)(number)? {
-            NewJob::Open(job) => {
-                state.open.insert(number, Arc::clone(&job));
-                drop(state);
-                self.run_job(number, &*job)?;
-            }
-            NewJob::Closed(job) => {
-                drop(state);
-                self.close_job(number, job)?;
-            }
-        }
-        Ok(true)
-    }
-
-    fn run_job(&self, number: usize, job: &dyn Job) -> Result<()> {
-        match job.run_worker()? {
-            Some(closed) => self.close_job(number, closed),
-            None => Ok(()),
-        }
-    }
-
-    /// Takes the outputs of a job, and gives them their names if that is possible before the end of all jobs.
-    fn close_job(&self, number: usize, job: ClosedJob) -> Result<()> {
-        let mut state = self.state.lock();
-        state.open.remove(&number);
-        state.totals.add(job.totals);
-        state.unnamed.extend(job.outputs);
-        drop(state);
-        if self.mode == CommitMode::EachJob { self.commit() } else { Ok(()) }
     }
 
     /// Gives complete outputs their names.
@@ -472,9 +461,9 @@ impl Run<'_, '_> {
 
     /// Ends the open jobs, and begins no other.
     fn abandon(&self) {
-        let mut state = self.state.lock();
-        state.next = self.count;
-        mem::take(&mut state.open).into_values().for_each(|job| job.abandon());
+        for job in self.crew.dissolve() {
+            job.abandon();
+        }
     }
 }
 
@@ -483,70 +472,4 @@ impl Run<'_, '_> {
 fn first_error(results: Vec<Result<()>>) -> Result<()> {
     let (cancelled, others): (Vec<_>, Vec<_>) = results.into_iter().partition(|r| matches!(r, Err(Error::Cancelled)));
     others.into_iter().chain(cancelled).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-
-    use super::*;
-
-    /// The jobs that exist, and the most that existed at once.
-    #[derive(Default)]
-    struct Live {
-        now: AtomicUsize,
-        most: AtomicUsize,
-    }
-
-    /// A job of one record without outputs.
-    struct OneRecord<'l> {
-        live: &'l Live,
-        is_closed: AtomicBool,
-    }
-
-    impl<'l> OneRecord<'l> {
-        fn new(live: &'l Live) -> Self {
-            live.most.fetch_max(live.now.fetch_add(1, SeqCst) + 1, SeqCst);
-            Self { live, is_closed: AtomicBool::new(false) }
-        }
-    }
-
-    impl Drop for OneRecord<'_> {
-        fn drop(&mut self) {
-            self.live.now.fetch_sub(1, SeqCst);
-        }
-    }
-
-    impl Job for OneRecord<'_> {
-        fn run_worker(&self) -> Result<Option<ClosedJob>> {
-            let totals = JobTotals { records: 1, ..JobTotals::default() };
-            Ok((!self.is_closed.swap(true, SeqCst)).then_some(ClosedJob { totals, outputs: Vec::new() }))
-        }
-
-        fn abandon(&self) {}
-    }
-
-    #[test]
-    fn a_run_holds_the_jobs_of_its_workers_alone() {
-        for mode in [CommitMode::EachJob, CommitMode::AllJobs] {
-            let live = Live::default();
-            let begin = |_| Ok(NewJob::Open(Arc::new(OneRecord::new(&live)) as Arc<dyn Job + '_>));
-            let totals = run(1000, &begin, 4, mode, &Progress::default()).unwrap();
-            assert_eq!(totals.records, 1000);
-            assert_eq!(live.now.load(SeqCst), 0);
-            let most = live.most.load(SeqCst);
-            assert!((1..=4).contains(&most), "{most} jobs at once");
-        }
-    }
-
-    #[test]
-    fn after_an_error_no_job_begins() {
-        let live = Live::default();
-        let begin = |number| match number {
-            7 => Err(Error::Usage("seven".to_owned())),
-            _ => Ok(NewJob::Open(Arc::new(OneRecord::new(&live)) as Arc<dyn Job + '_>)),
-        };
-        let error = run(1000, &begin, 1, CommitMode::EachJob, &Progress::default()).unwrap_err();
-        assert_eq!((error.to_string(), live.most.load(SeqCst)), ("seven".to_owned(), 1));
-    }
 }

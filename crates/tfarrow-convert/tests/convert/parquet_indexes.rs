@@ -12,8 +12,8 @@ use parquet::{
         serialized_reader::ReadOptionsBuilder,
     },
 };
-use tfarrow_convert::verify_data_set;
 use tfarrow_dataset::{FormatFilter, resolve_filtered};
+use tfarrow_scan::{VerifyOptions, verify};
 
 use super::*;
 
@@ -143,9 +143,10 @@ fn a_corrupt_bloom_filter_is_found() {
     let faults = || {
         let shards = resolve_filtered(&[&path], FormatFilter::ToVerify).unwrap().shards;
         let read = ReadOptions::default();
-        let verified = verify_data_set(shards, None, 2, read, 10, &|_, _| std::ops::ControlFlow::Continue(())).unwrap();
+        let options = VerifyOptions { threads: 2, read, max_faults: 10, ..VerifyOptions::default() };
+        let verified = verify(shards, &options, &|_, _| std::ops::ControlFlow::Continue(())).unwrap();
         assert!(verified.without_checksums.is_empty());
-        verified.found.damage.faults().iter().map(|fault| fault.error.to_string()).collect::<Vec<_>>()
+        verified.damage.faults().iter().map(|fault| fault.error.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(faults(), [""; 0]);
     let groups = open(&path).metadata().row_groups().to_vec();

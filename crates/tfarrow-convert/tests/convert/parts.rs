@@ -53,7 +53,7 @@ fn columns_of_a_sample_that_do_not_fit_have_a_remedy() {
     assert!(matches!(&error, Error::UnsettledColumns { .. }) && error.is_usage(), "{error}");
     assert_eq!(files(&folder.path("out")), [""; 0]);
     // The columns are given.
-    let schema = infer(&resolve(&[&source]).unwrap(), Sample::All, 1, &|_, _| ()).unwrap();
+    let schema = inferred(&source);
     let schema = Some(schema.schema(Layout::Auto, None).unwrap());
     for index in 0..2 {
         let given = ConvertOptions { schema: schema.clone(), ..options(Target::Parquet, 1) };

@@ -12,8 +12,8 @@ use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
 use tfarrow_codec::Records;
-use tfarrow_columnar::record_bytes;
 use tfarrow_dataset::{Error, FilePiece, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader};
+use tfarrow_scan::record_bytes;
 use tokio::runtime::Handle;
 
 /// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`]. All records by

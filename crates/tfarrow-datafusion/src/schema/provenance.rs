@@ -7,7 +7,7 @@ use tfarrow_codec::{
     FeatureSummary, Kind, KindSummary, Role,
     schema::{FEATURE, role_of},
 };
-use tfarrow_dataset::{Inferred, Sampled};
+use tfarrow_scan::{Inferred, Sampled};
 
 /// Bytes of a value in an array, without those of a string: the size of a number, or half of a view.
 const VALUE_BYTES: u64 = 8;

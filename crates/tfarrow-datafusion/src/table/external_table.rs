@@ -12,7 +12,8 @@ use datafusion::{
 };
 use futures::future::BoxFuture;
 use tfarrow_codec::{OnError, RecordType};
-use tfarrow_dataset::{Inferred, Sample, Shard, are_events};
+use tfarrow_dataset::{Shard, are_events};
+use tfarrow_scan::{Inferred, Sample};
 
 use crate::{
     blocking::blocking,

@@ -34,9 +34,10 @@ use tfarrow_codec::{
     schema::{MESSAGE, with_views},
 };
 use tfarrow_dataset::{
-    EVENT_MESSAGE, FilePiece, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload,
-    divide, event_message, infer_with, load_message, resolve, without_folder_columns,
+    EVENT_MESSAGE, FilePiece, ReadOptions, Shard, are_events, check_one_payload, divide, event_message, load_message,
+    resolve, without_folder_columns,
 };
+use tfarrow_scan::{InferOptions, Inferred, Sample};
 
 use crate::{
     blocking::blocking,
@@ -401,9 +402,10 @@ pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample)
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
     let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
-    let infer = InferOptions { sample, part: None, jobs, verify, record_type, read };
+    let options = InferOptions { sample, part: None, jobs, verify, record_type, read };
     // Columns of folders are those of the table, and no features.
-    infer_with(&without_folder_columns(shards), &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
+    let shards = without_folder_columns(shards);
+    tfarrow_scan::infer(&shards, &options, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
 impl TfRecordTable {

@@ -34,7 +34,8 @@ use futures::future;
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
 use tfarrow_codec::{Encoder, EncoderBuilder, frame};
-use tfarrow_dataset::{CompleteFile, Compression, Error, OutputFile, RowLosses, ShardWriter, file_names};
+use tfarrow_dataset::{CompleteFile, Compression, Error, OutputFile, ShardWriter, file_names};
+use tfarrow_scan::RowLosses;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{

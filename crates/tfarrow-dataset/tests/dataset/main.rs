@@ -5,7 +5,6 @@ mod batch_reader;
 mod compression;
 mod damage;
 mod images;
-mod infer;
 mod output;
 mod pieces;
 mod refusal;

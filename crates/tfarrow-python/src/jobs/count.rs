@@ -3,8 +3,8 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_convert::count as count_shards;
 use tfarrow_dataset::{FormatFilter, Shard};
+use tfarrow_scan::count as count_shards;
 
 use crate::{
     errors::failed,

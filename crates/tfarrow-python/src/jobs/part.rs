@@ -10,7 +10,8 @@ use pyo3::{
 use tfarrow_cli::render::{
     InferredSchema, PartSettings, StatisticsReport, check_part_sources, part_error, record_warnings, schema_warnings,
 };
-use tfarrow_dataset::{FormatFilter, InferOptions, Part, Sample};
+use tfarrow_dataset::{FormatFilter, Part};
+use tfarrow_scan::{InferOptions, Sample};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
 
 use super::{RawReport, schema::RawSchema, stats::reported};

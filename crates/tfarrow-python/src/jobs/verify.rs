@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_cli::render::{verify_json, verify_text};
-use tfarrow_convert::verify_data_set;
 use tfarrow_dataset::{FormatFilter, Shard};
+use tfarrow_scan::VerifyOptions;
 
 use super::RawReport;
 use crate::{
@@ -31,15 +31,19 @@ pub(crate) fn verify(
         let found = Found::of(&sources, FormatFilter::ToVerify, Shard::spool_columnar)?;
         pass.expect(found.bytes());
         let Found { shards, skipped_files, missing, splits: _ } = found;
-        let (record_type, read) = (options.table.record_type, options.read());
-        let verified =
-            verify_data_set(shards, record_type, options.threads, read, max_faults, &|bytes, _| pass.add(bytes))?;
+        let options = VerifyOptions {
+            record_type: options.table.record_type,
+            threads: options.threads,
+            read: options.read(),
+            max_faults,
+        };
+        let verified = tfarrow_scan::verify(shards, &options, &|bytes, _| pass.add(bytes))?;
         Ok((verified, skipped_files, missing))
     };
     let (verified, skipped_files, missing) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     warn_files(py, &skipped_files, &missing, &verified.splits)?;
     warn_all(py, &verified.mixed_records.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let json = verify_json(&verified, &skipped_files, &missing).map_err(|error| failed(py, error))?;
-    let is_valid = verified.found.damage.is_empty();
+    let is_valid = verified.damage.is_empty();
     Ok((RawReport::new(move |_| verify_text(&verified), json), is_valid))
 }

@@ -20,7 +20,8 @@ use tfarrow_datafusion::{
     Notice, TfRecordOptions, TfRecordTable,
     internals::{TableRegistry, are_event_columns, external},
 };
-use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, Shard, ShardFormat, are_events, resolve_filtered};
+use tfarrow_dataset::{FormatFilter, ReadOptions, Shard, ShardFormat, are_events, resolve_filtered};
+use tfarrow_scan::InferOptions;
 use tfarrow_stats::{
     ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, NumberValue,
     Statistics, why_no_features,

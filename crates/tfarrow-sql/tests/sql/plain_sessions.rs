@@ -2,7 +2,7 @@
 
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tfarrow_datafusion::{SessionContextTfRecordExt, TfRecordOptions};
-use tfarrow_dataset::Sample;
+use tfarrow_scan::Sample;
 
 use crate::common::*;
 

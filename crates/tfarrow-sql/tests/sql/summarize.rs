@@ -1,6 +1,7 @@
 //! `SUMMARIZE`, and the table function `summarize`.
 
-use tfarrow_dataset::{InferOptions, resolve};
+use tfarrow_dataset::resolve;
+use tfarrow_scan::InferOptions;
 use tfarrow_sql::{QueryLimits, statements};
 use tfarrow_stats::Statistics;
 

@@ -24,8 +24,8 @@ use tfarrow_codec::{
     FeatureSummary, RecordType, Role,
     infer::{RecordObserver, SeenRecord},
 };
-use tfarrow_columnar::infer_observed;
-use tfarrow_dataset::{Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Result, Shard};
+use tfarrow_dataset::{Error, OnProgress, Result, Shard};
+use tfarrow_scan::{InferOptions, Inferred, InferredMerger, InferredState, infer_observed};
 
 use self::{budget::Budget, feature::FeatureAccumulator, sample::SampleKey};
 

@@ -11,7 +11,8 @@ use tfarrow_codec::{
     schema::{RECORD_TYPE, without_record_type},
     schema_of_rows,
 };
-use tfarrow_dataset::{DamageReport, Error, Inferred, Result, RowLosses};
+use tfarrow_dataset::{DamageReport, Error, Result};
+use tfarrow_scan::{Inferred, RowLosses};
 
 use super::{Statistics, StatisticsObserver};
 

@@ -11,7 +11,8 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord, ValueList},
 };
 use tfarrow_dataset::Lock;
-use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, RowLosses, Shard};
+use tfarrow_dataset::{DamageReport, Error, OnProgress, Shard};
+use tfarrow_scan::{InferOptions, Inferred, RowLosses};
 
 use super::{Statistics, StatisticsMerger, StatisticsObserver, StatisticsState, feature::FeatureAccumulator};
 use crate::excerpt::text_or_bytes;
@@ -124,7 +125,7 @@ impl Statistics {
     /// Collects the statistics of `shards`, and of each slice of their records by the feature `by`.
     ///
     /// # Errors
-    /// [`SliceError::Read`] with the errors of [`infer_observed`](tfarrow_columnar::infer_observed);
+    /// [`SliceError::Read`] with the errors of [`infer_observed`](tfarrow_scan::infer_observed);
     /// [`SliceError::Absent`], [`SliceError::TooMany`] and [`SliceError::Unsupported`] for a feature that the data set
     /// cannot be sliced by.
     pub fn collect_sliced(

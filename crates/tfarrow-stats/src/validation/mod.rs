@@ -22,7 +22,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{FeatureSummary, Role, infer::RecordObserver};
-use tfarrow_dataset::{InferOptions, OnProgress, Result, Shard};
+use tfarrow_dataset::{OnProgress, Result, Shard};
+use tfarrow_scan::InferOptions;
 
 pub use self::anomaly::{Anomaly, AnomalyKind};
 use self::{
@@ -67,7 +68,7 @@ impl Validation {
     /// that environment are not required.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
     pub fn validate(
         shards: &[Shard],
         schema: &Schema,
@@ -82,7 +83,7 @@ impl Validation {
     /// for each thread; the observers are returned in no particular order.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
     pub fn validate_with<O: RecordObserver + Send>(
         shards: &[Shard],
         schema: &Schema,
@@ -99,7 +100,7 @@ impl Validation {
     /// Observes the records of a [part](InferOptions::part) of `shards`, as [`validate_with`](Self::validate_with) does.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
     pub fn validate_part<O: RecordObserver + Send>(
         shards: &[Shard],
         schema: &Schema,

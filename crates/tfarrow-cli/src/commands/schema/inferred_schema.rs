@@ -2,7 +2,8 @@
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{FeatureSummary, Layout, Place, RecordType, Role, schema::record_type_of};
-use tfarrow_dataset::{Error, Inferred, ProbablePayload, ReadOptions, Sampled, Shard, ShardFormat};
+use tfarrow_dataset::{Error, ProbablePayload, ReadOptions, Shard, ShardFormat};
+use tfarrow_scan::{Inferred, Sampled};
 
 use crate::{
     output::{count, plural},

@@ -13,12 +13,12 @@ use anyhow::Result;
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::json;
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Limits, MessageType, RecordType, Role};
-use tfarrow_columnar::{infer_with, schema_within};
+use tfarrow_columnar::schema_within;
 use tfarrow_convert::schema_json::{to_json, type_name};
 use tfarrow_dataset::{
-    DamageReport, FormatFilter, InferOptions, Part, Shard, ShardFormat, are_events, event_message, file_names,
-    resolve_filtered,
+    DamageReport, FormatFilter, Part, Shard, ShardFormat, are_events, event_message, file_names, resolve_filtered,
 };
+use tfarrow_scan::{InferOptions, infer};
 use tfarrow_stats::{PartWork, Statistics, schema_to_text};
 
 pub use self::inferred_schema::InferredSchema;
@@ -121,7 +121,7 @@ fn columns(args: &SchemaArgs) -> Result<u8> {
     if let Some((message, schema)) = detected_message(&shards, record_type, &options.read.limits)? {
         return print_message(&message, &schema, args);
     }
-    let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;
+    let inferred = infer(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
     let found = InferredSchema::new(shards, inferred, layout, record_type)?.with_probable_payload(&options.read)?;
     print(&found, args.format.get(), &args.sources)

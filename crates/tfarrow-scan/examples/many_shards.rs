@@ -6,14 +6,15 @@
 use std::{env, error::Error, ops::ControlFlow, sync::Arc};
 
 use tfarrow_codec::{DecoderBuilder, Layout};
-use tfarrow_dataset::{InferOptions, ReadOptions, ShardBatchReader, ShardReader, infer_with, resolve};
+use tfarrow_dataset::{ReadOptions, ShardBatchReader, ShardReader, resolve};
+use tfarrow_scan::{InferOptions, infer};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let sources: Vec<_> = env::args().skip(1).collect();
     for source in &sources {
         let shards = resolve(&[source])?;
         // Infers on all cores. The closure may report the progress, and stop the inference.
-        let inferred = infer_with(&shards, &InferOptions::default(), &|_, _| ControlFlow::Continue(()))?;
+        let inferred = infer(&shards, &InferOptions::default(), &|_, _| ControlFlow::Continue(()))?;
         let schema = inferred.schema(Layout::Auto, None)?;
         println!("{source}: {} records, {} columns", inferred.summary.records(), schema.fields().len());
         for shard in &shards {

@@ -3,11 +3,9 @@
 use tfarrow_codec::OnError;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    DamageReport, OnProgress, ReadOptions, Segment, Shard, ShardFormat, ShardReader, TfdsSplit, check_length,
-    tfds_splits, try_map,
+    DamageReport, Error, ErrorKind, OnProgress, ReadOptions, Result, Segment, Shard, ShardFormat, ShardReader,
+    TfdsSplit, check_length, tfds_splits, try_map,
 };
-
-use crate::{Error, Result};
 
 /// The number of records of each shard.
 #[derive(Debug)]
@@ -17,7 +15,7 @@ pub struct Counted {
     /// The corrupt bytes that were skipped.
     pub damage: DamageReport,
     /// The shards, without skipped bytes, that have another number of records than TFDS has written beside them.
-    pub wrong_lengths: Vec<tfarrow_dataset::Error>,
+    pub wrong_lengths: Vec<Error>,
     /// The splits of TFDS that the shards belong to.
     pub splits: Vec<TfdsSplit>,
 }
@@ -27,12 +25,12 @@ pub struct Counted {
 /// after a corrupt length. `progress` is called after each shard.
 ///
 /// # Errors
-/// A shard that cannot be read, a corrupt length unless it is skipped, and [`Error::Cancelled`] if `progress` stops.
+/// A shard that cannot be read, a corrupt length unless it is skipped, and [`ErrorKind::Stopped`] if `progress` stops.
 pub fn count(shards: &[Shard], read: &ReadOptions, threads: usize, progress: &OnProgress<'_>) -> Result<Counted> {
     let counts = try_map(shards, threads, |number, shard| {
         let (records, damage) = count_shard(shard, read)?;
         match progress(shard.size, records).is_break() {
-            true => Err(Error::Cancelled),
+            true => Err(Error::general(ErrorKind::Stopped)),
             false => Ok((records, damage.of_shard(number))),
         }
     });

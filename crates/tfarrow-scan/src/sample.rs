@@ -3,8 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use tfarrow_codec::Records;
-
-use crate::Shard;
+use tfarrow_dataset::Shard;
 
 /// The part of a data set that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub const SAMPLE_RECORDS: usize = 1000;
 /// Maximum number of bytes of each shard in a sample.
 pub const SAMPLE_BYTES: usize = 4 << 20;
 /// Number of bytes of a shard that are read at once for a sample: a thousand records often have no more.
-pub(super) const SAMPLE_CHUNK: usize = 256 << 10;
+pub(crate) const SAMPLE_CHUNK: usize = 256 << 10;
 /// Maximum number of shards in a sample.
 pub const SAMPLE_SHARDS: usize = 16;
 
@@ -70,7 +69,7 @@ pub struct Sampled {
 }
 
 /// Indices of the shards in a sample: shards that have bytes, spread evenly, the first and the last among them.
-pub(super) fn spread(shards: &[Shard]) -> Vec<usize> {
+pub(crate) fn spread(shards: &[Shard]) -> Vec<usize> {
     let full = |index: &usize| shards.get(*index).is_some_and(|shard| shard.size > 0 || shard.is_stream());
     let full: Vec<_> = (0..shards.len()).filter(full).collect();
     if full.len() <= SAMPLE_SHARDS {
@@ -83,7 +82,7 @@ pub(super) fn spread(shards: &[Shard]) -> Vec<usize> {
 
 /// The room that the sample of one shard has left.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     records: usize,
     bytes: usize,
     /// Whether something of the shard had no room.
@@ -91,7 +90,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn new(sample: Sample) -> Self {
+    pub(crate) fn new(sample: Sample) -> Self {
         let (records, bytes) = match sample {
             Sample::All => (usize::MAX, usize::MAX),
             Sample::Records(records) => (records, SAMPLE_BYTES),
@@ -100,12 +99,12 @@ impl Room {
     }
 
     /// Returns `true` if something of the shard had no room: the sample of the shard is complete.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
     /// Takes the records that have room.
-    pub(super) fn take(&mut self, records: Records) -> Option<Records> {
+    pub(crate) fn take(&mut self, records: Records) -> Option<Records> {
         if self.records == 0 || self.bytes == 0 {
             self.is_cut = true;
             return None;
@@ -119,7 +118,7 @@ impl Room {
     }
 
     /// Takes this number of bytes that contain no record, so that a sample does not search for a record without end.
-    pub(super) fn lose(&mut self, bytes: usize) {
+    pub(crate) fn lose(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.is_cut |= self.bytes == 0;
     }

@@ -1,9 +1,13 @@
 //! Inference over shards: results for any number of threads, and the positions of errors.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use tfarrow_codec::{Layout, RecordType, Remedy};
-use tfarrow_dataset::{Compression, ErrorKind, Inferred, Sample, Shard, infer, resolve};
+use tfarrow_dataset::{Compression, ErrorKind, Result, Shard, resolve};
+use tfarrow_scan::{InferOptions, Inferred, Sample};
 
 use crate::{compressed, frames, shard_of, testdata, write_file};
 
@@ -27,6 +31,14 @@ fn float() -> Vec<u8> {
 }
 
 fn quiet(_: u64, _: u64) {}
+
+fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
+    let options = InferOptions { sample, jobs, ..InferOptions::default() };
+    tfarrow_scan::infer(shards, &options, &|bytes, records| {
+        progress(bytes, records);
+        ControlFlow::Continue(())
+    })
+}
 
 fn shards(folder: &tempfile::TempDir, shards: &[Vec<Vec<u8>>]) -> Vec<Shard> {
     for (i, records) in shards.iter().enumerate() {

@@ -1,24 +1,11 @@
-//! Inference: a summary of the features of a data set, of all shards and on all cores.
-
-use std::ops::ControlFlow;
+//! The result of inference, and its merge over the parts of a data set.
 
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
-use tfarrow_codec::{
-    FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, SummaryState, infer::RecordObserver,
-};
+use tfarrow_codec::{FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, SummaryState};
+use tfarrow_dataset::{DamageReport, Error, ErrorKind, Fault, Result, Shard, shown};
 
-use super::{
-    options::{InferOptions, OnProgress},
-    rows::{OpenRows, RowLosses},
-    sample::{Sample, Sampled, spread},
-    workers::{Scanned, scan},
-};
-use crate::{
-    DamageReport, Error, ErrorKind, Fault, Result, Shard,
-    error::shown,
-    read::same_payload::{are_events, check_one_payload},
-};
+use crate::{options::InferOptions, row_losses::RowLosses, sample::Sampled};
 
 /// The result of inference.
 #[derive(Debug)]
@@ -33,7 +20,7 @@ pub struct Inferred {
     pub skipped: DamageReport,
     /// The differences between the rows of files of other formats and their records. None for TFRecord.
     pub losses: RowLosses,
-    /// Whether the shards are [files of TensorBoard](crate::are_events), whose records have no features.
+    /// Whether the shards are [files of TensorBoard](tfarrow_dataset::are_events), whose records have no features.
     pub is_events: bool,
 }
 
@@ -135,7 +122,7 @@ impl Inferred {
 
     /// Decides about the records that do not parse once all records are known: if most records are of another type, and corrupt
     /// records are skipped, these are skipped as well.
-    fn finish(&mut self, on_error: OnError) {
+    pub(crate) fn finish(&mut self, on_error: OnError) {
         let skips = on_error == OnError::Skip && self.has_strays();
         if let Some((strays, shard, error)) = skips.then(|| self.summary.drop_unparsable()).flatten() {
             let path = self.names.get(shard as usize).cloned().unwrap_or_default();
@@ -210,7 +197,6 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
 }
 
 /// Returns the paths of shards as messages show them.
-#[doc(hidden)]
 pub fn shown_names(shards: &[Shard]) -> Vec<String> {
     shards.iter().map(|shard| shown(&shard.path)).collect()
 }
@@ -219,81 +205,4 @@ pub fn shown_names(shards: &[Shard]) -> Vec<String> {
 pub fn place_in(place: Place, names: &[String]) -> String {
     let name = names.get(place.shard as usize).map_or("?", String::as_str);
     format!("{name}: {place}")
-}
-
-/// Infers a summary of `shards`, from all records or a sample, with `jobs` threads. See [`infer_with`].
-///
-/// # Errors
-/// As [`infer_with`].
-pub fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
-    let options = InferOptions { sample, jobs, ..InferOptions::default() };
-    infer_with(shards, &options, &|bytes, records| {
-        progress(bytes, records);
-        ControlFlow::Continue(())
-    })
-}
-
-/// Infers a summary of `shards`.
-///
-/// Standard input is consumed by this, unless it is [spooled](Shard::spool).
-///
-/// # Errors
-/// The first error in the order of the data set: of reading, or of a record. [`ErrorKind::MixedRecords`] if files contain
-/// several kinds of records. [`ErrorKind::Stopped`] if `progress` stops the scan.
-pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Inferred> {
-    infer_observed(shards, options, progress, || ()).map(|(inferred, _)| inferred)
-}
-
-/// Infers a summary of `shards` and passes each record to an observer. Each thread has an observer, which gets a part of the
-/// records. [`Place::shard`] is an index of `shards`.
-///
-/// # Errors
-/// As [`infer_with`].
-pub fn infer_observed<O: RecordObserver + Send>(
-    shards: &[Shard],
-    options: &InferOptions,
-    progress: &OnProgress<'_>,
-    observer: impl Fn() -> O + Sync,
-) -> Result<(Inferred, Vec<O>)> {
-    infer_observed_by(shards, options, progress, &(), observer)
-}
-
-/// Infers as [`infer_observed`] does, of shards of any format that `rows` opens.
-///
-/// # Errors
-/// As [`infer_with`], and errors of `rows`.
-pub fn infer_observed_by<O: RecordObserver + Send>(
-    shards: &[Shard],
-    options: &InferOptions,
-    progress: &OnProgress<'_>,
-    rows: &dyn OpenRows,
-    observer: impl Fn() -> O + Sync,
-) -> Result<(Inferred, Vec<O>)> {
-    if options.record_type != Some(RecordType::Raw) {
-        check_one_payload(shards)?;
-    }
-    let picked = match (options.part, options.sample) {
-        (Some(part), _) => part.range(shards).collect(),
-        (None, Sample::All) => (0..shards.len()).collect(),
-        (None, Sample::Records(_)) => spread(shards),
-    };
-    let scan = |picked: &[usize]| scan(shards, picked, options, None, (progress, rows), &observer);
-    let mut read = picked.len();
-    let mut scanned = scan(&picked)?;
-    if scanned.summary.records() == 0 && read < shards.len() && options.part.is_none() {
-        // The shards of the sample contain no record, and another shard may.
-        let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
-        read = rest.len();
-        scanned = scan(&rest)?;
-    }
-    let Scanned { summary, observers, losses: skipped, is_cut, .. } = scanned;
-    let is_sample = is_cut || (read < shards.len() && options.part.is_none());
-    let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
-    let names = shown_names(shards);
-    let (losses, is_events) = (RowLosses::default(), are_events(shards));
-    let mut inferred = Inferred { summary, names, sampled, skipped, losses, is_events };
-    if options.part.is_none() {
-        inferred.finish(options.read.on_error);
-    }
-    Ok((inferred, observers))
 }

@@ -1,5 +1,4 @@
 //! Inference over rows of Parquet and Arrow files: every row is observed once under its number, whatever the threads do.
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::{
     fs::{self, File},
@@ -21,8 +20,9 @@ use tfarrow_codec::{
     Kind,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
-use tfarrow_columnar::{ParquetFile, infer_observed, infer_with};
-use tfarrow_dataset::{InferOptions, Inferred, Sample, resolve};
+use tfarrow_columnar::ParquetFile;
+use tfarrow_dataset::resolve;
+use tfarrow_scan::{InferOptions, Inferred, Sample, infer, infer_observed};
 
 const ROWS: i64 = 20_000;
 
@@ -164,7 +164,7 @@ fn columns_of_other_tools_become_features_or_are_named() {
     arrow(&paths[1], &[foreign()]);
     for path in paths {
         let options = InferOptions { jobs: 2, ..InferOptions::default() };
-        let inferred = infer_with(&resolve(&[&path]).unwrap(), &options, &|_, _| ControlFlow::Continue(())).unwrap();
+        let inferred = infer(&resolve(&[&path]).unwrap(), &options, &|_, _| ControlFlow::Continue(())).unwrap();
         let features: Vec<_> = inferred.summary.features().map(|f| (f.name.as_str(), f.kind(), f.present)).collect();
         let expect = [
             ("at", Some(Kind::Int64), 3),

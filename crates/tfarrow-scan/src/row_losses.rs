@@ -1,51 +1,12 @@
-//! The interface to readers of other formats than TFRecord, such as Parquet: they encode rows as records, which a scan
-//! observes like those of TFRecord files.
+//! What is lost when the rows of a file become records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tfarrow_codec::Records;
-
-use crate::{Result, Shard};
 
 /// Maximum number of columns and changes that a note names, and maximum number of characters of each.
 const MAX_NAMED: usize = 20;
 const MAX_CHARS: usize = 200;
-
-/// Opens shards of other formats than TFRecord.
-pub trait OpenRows: Sync {
-    /// Opens a shard; `None` for a format that is read as TFRecord.
-    ///
-    /// # Errors
-    /// A shard that cannot be opened.
-    fn open(&self, shard: &Shard) -> Result<Option<Box<dyn RowShard>>>;
-}
-
-/// Opens no shard: all are read as TFRecord.
-impl OpenRows for () {
-    fn open(&self, _shard: &Shard) -> Result<Option<Box<dyn RowShard>>> {
-        Ok(None)
-    }
-}
-
-/// A shard of rows, which several threads read.
-pub trait RowShard: Send + Sync {
-    /// Takes a part of the shard for the calling thread; `None` if other threads have all parts. Parts that are taken and read
-    /// one after the other are in the order of the shard.
-    fn take(&self) -> Option<RowPart>;
-}
-
-/// The rows of a part as records, in the order of the shard. An error is the last item.
-pub type RowPart = Box<dyn Iterator<Item = Result<EncodedRows>> + Send>;
-
-/// Consecutive rows as records.
-#[derive(Debug)]
-pub struct EncodedRows {
-    /// The records.
-    pub records: Records,
-    /// Number of bytes of the shard, as it is stored, that were read for them.
-    pub bytes: u64,
-}
 
 /// The differences between rows and the records that they were encoded as.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,25 +11,31 @@ use std::{
 
 use tfarrow_dataset::{Lock, wait_while};
 
-use crate::{Error, Result};
-
 /// An output that pieces are written to.
-pub(crate) trait PieceSink {
+pub trait PieceSink {
     /// A part of the output.
     type Piece;
+    /// An error of writing.
+    type Error;
 
     /// Writes one piece.
-    fn write(&mut self, piece: Self::Piece) -> Result<()>;
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    fn write(&mut self, piece: Self::Piece) -> Result<(), Self::Error>;
 
     /// Bytes of memory that a piece takes until it is written.
     fn held_bytes(piece: &Self::Piece) -> usize;
+
+    /// The error of a worker after the failure of another one.
+    fn cancelled() -> Self::Error;
 }
 
 /// Maximum bytes that a worker, and all finished units together, hold back before a worker waits for its turn.
 const MAX_HELD_BYTES: usize = 32 << 20;
 
 /// An output that takes the pieces of many units at once.
-pub(crate) struct Ordered<W: PieceSink> {
+pub struct Ordered<W: PieceSink> {
     state: Lock<OrderedState<W>>,
     turn_changed: Condvar,
 }
@@ -45,7 +51,7 @@ struct OrderedState<W: PieceSink> {
 }
 
 impl<W: PieceSink> OrderedState<W> {
-    fn write(&mut self, pieces: &mut VecDeque<W::Piece>) -> Result<()> {
+    fn write(&mut self, pieces: &mut VecDeque<W::Piece>) -> Result<(), W::Error> {
         while let Some(piece) = pieces.pop_front() {
             self.output.write(piece)?;
         }
@@ -53,7 +59,7 @@ impl<W: PieceSink> OrderedState<W> {
     }
 
     /// Gives the turn to the next unit that is not finished. Writes the pieces of the finished units before it.
-    fn advance(&mut self) -> Result<()> {
+    fn advance(&mut self) -> Result<(), W::Error> {
         self.turn += 1;
         while let Some(mut pieces) = self.waiting.remove(&self.turn) {
             self.bytes -= pieces.iter().map(W::held_bytes).sum::<usize>();
@@ -65,30 +71,31 @@ impl<W: PieceSink> OrderedState<W> {
 }
 
 impl<W: PieceSink> Ordered<W> {
-    pub(crate) fn new(output: W) -> Self {
+    /// Creates an output for units from 0 on.
+    pub fn new(output: W) -> Self {
         let state = OrderedState { turn: 0, waiting: HashMap::new(), bytes: 0, failed: false, output };
         Self { state: Lock::new(state), turn_changed: Condvar::new() }
     }
 
     /// The place of unit `number` in the output. Each number, from 0 on, must be taken once and [finished](Ticket::finish).
-    pub(crate) fn ticket(&self, number: u64) -> Ticket<'_, W> {
+    pub fn ticket(&self, number: u64) -> Ticket<'_, W> {
         Ticket { ordered: self, number, pieces: VecDeque::new(), bytes: 0, finished: false }
     }
 
-    /// Wakes all workers that wait for their turn. They return [`Error::Cancelled`].
-    pub(crate) fn fail(&self) {
+    /// Wakes all workers that wait for their turn. They return [`PieceSink::cancelled`].
+    pub fn fail(&self) {
         self.state.lock().failed = true;
         self.turn_changed.notify_all();
     }
 
     /// Calls `act` with the output, such as to complete it after all units are finished.
-    pub(crate) fn with_output<T>(&self, act: impl FnOnce(&mut W) -> T) -> T {
+    pub fn with_output<T>(&self, act: impl FnOnce(&mut W) -> T) -> T {
         act(&mut self.state.lock().output)
     }
 }
 
 /// A unit's place in an output.
-pub(crate) struct Ticket<'o, W: PieceSink> {
+pub struct Ticket<'o, W: PieceSink> {
     ordered: &'o Ordered<W>,
     number: u64,
     /// Pieces that are held back until the unit's turn, and their bytes.
@@ -108,7 +115,10 @@ impl<W: PieceSink> Drop for Ticket<'_, W> {
 
 impl<W: PieceSink> Ticket<'_, W> {
     /// Writes a piece if it is this unit's turn, else holds it back. Waits for the turn if too many bytes are held back.
-    pub(crate) fn write(&mut self, piece: W::Piece) -> Result<()> {
+    ///
+    /// # Errors
+    /// Errors of the output, and [`PieceSink::cancelled`].
+    pub fn write(&mut self, piece: W::Piece) -> Result<(), W::Error> {
         self.bytes = self.bytes.saturating_add(W::held_bytes(&piece));
         self.pieces.push_back(piece);
         let state = self.ordered.state.lock();
@@ -117,7 +127,10 @@ impl<W: PieceSink> Ticket<'_, W> {
 
     /// Finishes the unit. Before its turn, its pieces are left to the worker whose turn it is, without waiting, unless too
     /// many bytes are held back. Otherwise this writes the pieces and gives the turn to the next unit.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn finish(mut self) -> Result<(), W::Error> {
         let mut state = self.ordered.state.lock();
         if state.turn != self.number && !state.failed && state.bytes.saturating_add(self.bytes) <= MAX_HELD_BYTES {
             state.bytes += self.bytes;
@@ -133,11 +146,14 @@ impl<W: PieceSink> Ticket<'_, W> {
     }
 
     /// Waits for the unit's turn, and writes the pieces that are held back.
-    fn drain<'g>(&mut self, state: MutexGuard<'g, OrderedState<W>>) -> Result<MutexGuard<'g, OrderedState<W>>> {
+    fn drain<'g>(
+        &mut self,
+        state: MutexGuard<'g, OrderedState<W>>,
+    ) -> Result<MutexGuard<'g, OrderedState<W>>, W::Error> {
         let waits = |state: &mut OrderedState<W>| state.turn != self.number && !state.failed;
         let mut state = wait_while(&self.ordered.turn_changed, state, waits);
         if state.failed {
-            return Err(Error::Cancelled);
+            return Err(W::cancelled());
         }
         state.write(&mut self.pieces)?;
         self.bytes = 0;
@@ -154,10 +170,15 @@ mod tests {
 
     impl PieceSink for Sink {
         type Piece = (u64, usize);
+        type Error = &'static str;
 
-        fn write(&mut self, piece: Self::Piece) -> Result<()> {
+        fn write(&mut self, piece: Self::Piece) -> Result<(), Self::Error> {
             self.0.push(piece);
             Ok(())
+        }
+
+        fn cancelled() -> Self::Error {
+            "cancelled"
         }
 
         fn held_bytes(_: &Self::Piece) -> usize {
@@ -193,7 +214,7 @@ mod tests {
                 (0..3).try_for_each(|i| ticket.write((1, i))).and_then(|()| ticket.finish())
             });
             ordered.fail();
-            assert!(matches!(waiting.join().unwrap(), Err(Error::Cancelled)));
+            assert_eq!(waiting.join().unwrap(), Err("cancelled"));
         });
     }
 

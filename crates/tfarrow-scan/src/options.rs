@@ -1,11 +1,9 @@
 //! Options of a scan.
 
-use std::ops::ControlFlow;
-
 use tfarrow_codec::{RecordType, VerifyCrc};
+use tfarrow_dataset::{Part, ReadOptions};
 
-use super::sample::{SAMPLE_CHUNK, Sample};
-use crate::{Part, ReadOptions};
+use crate::sample::{SAMPLE_CHUNK, Sample};
 
 /// Options of inference.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +25,7 @@ pub struct InferOptions {
 
 impl InferOptions {
     /// The options to read a shard with: for a sample, no more than it needs.
-    pub(super) fn read_options(&self) -> ReadOptions {
+    pub(crate) fn read_options(&self) -> ReadOptions {
         let most = match self.sample {
             Sample::All => usize::MAX,
             Sample::Records(_) => SAMPLE_CHUNK,
@@ -48,7 +46,3 @@ impl Default for InferOptions {
         }
     }
 }
-
-/// An observer of progress, which gets the number of bytes, as they are stored, and of records that were read since its last
-/// call. It is called from any thread. [`ControlFlow::Break`] stops the scan.
-pub type OnProgress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;

@@ -1,9 +1,9 @@
 //! Rows as records: the records that a conversion to TFRecord would write, made in memory for the threads of a scan.
 //!
 //! ```text
-//! RowFiles ─▶ RecordFile ─▶ RowGroups ─┬▶ Part (thread 1): read a batch, encode it ─▶ EncodedRows
-//!  a scan      a shard      unopened,  └▶ Part (thread 2): read a batch, encode it ─▶ EncodedRows
-//!                           open
+//! RowFile ─▶ RowGroups ─┬▶ RowPart (thread 1): read a batch, encode it ─▶ EncodedRows
+//! a shard    unopened,  └▶ RowPart (thread 2): read a batch, encode it ─▶ EncodedRows
+//!            open
 //! ```
 //!
 //! Each thread takes a row group of its own while there are some, and then helps with one that is open. Threads of the same row
@@ -26,31 +26,23 @@ use tfarrow_codec::{
     Encoder, EncoderBuilder, Limits, RecordType, Records,
     schema::{RECORD_TYPE, record_type_of, role_of},
 };
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{
-    EncodedRows, Error, InferOptions, OpenRows, Result, RowLosses, RowPart, RowShard, Shard, ShardFormat,
-};
+use tfarrow_columnar::{BATCH_ROWS, Batches, ParquetFile, TextFile, arrow_batches, row_group_rows, schema_within};
+use tfarrow_dataset::{Error, Lock, Result, Shard, ShardFormat};
 
-use crate::{
-    arrow_file::arrow_batches,
-    parquet_file::ParquetFile,
-    parquet_rows::{BATCH_ROWS, row_group_rows},
-    rows::{Batches, schema_within},
-    text_file::TextFile,
-};
+use crate::{options::InferOptions, row_losses::RowLosses};
 
 /// Maximum bytes of the arrays that are encoded at once.
 const ENCODE_BYTES: usize = 4 << 20;
 
-/// Opens the files of other formats of a data set as records, and gathers their losses.
-pub(crate) struct RowFiles {
+/// How the rows of a data set become records, and what is lost by that.
+pub(crate) struct RowEncoding {
     /// The type of the records of files that state none.
     record_type: Option<RecordType>,
     limits: Limits,
     losses: Arc<Lock<RowLosses>>,
 }
 
-impl RowFiles {
+impl RowEncoding {
     pub(crate) fn new(options: &InferOptions) -> Self {
         // Records are observed as what they are; a schema of raw records is made of any records.
         let record_type = options.record_type.filter(|record_type| *record_type != RecordType::Raw);
@@ -63,14 +55,43 @@ impl RowFiles {
     }
 }
 
-impl OpenRows for RowFiles {
-    fn open(&self, shard: &Shard) -> Result<Option<Box<dyn RowShard>>> {
-        let Some(schema) = schema_within(shard, &self.limits)? else { return Ok(None) };
+/// A file of rows that several threads read as records.
+pub(crate) struct RowFile(Arc<FileState>);
+
+struct FileState {
+    shard: Shard,
+    schema: SchemaRef,
+    builder: EncoderBuilder,
+    groups: RowGroups,
+    losses: Arc<Lock<RowLosses>>,
+}
+
+impl RowFile {
+    /// Opens a file; `None` if it is TFRecord.
+    ///
+    /// # Errors
+    /// A file that cannot be opened.
+    pub(crate) fn open(shard: &Shard, options: &RowEncoding) -> Result<Option<Self>> {
+        let Some(schema) = schema_within(shard, &options.limits)? else { return Ok(None) };
         let groups = RowGroups::open(shard)?;
-        let (shard, builder) = (shard.clone(), encoder_builder(&schema, self.record_type));
-        let losses = Arc::clone(&self.losses);
-        Ok(Some(Box::new(RecordFile(Arc::new(FileState { shard, schema, builder, groups, losses })))))
+        let builder = encoder_builder(&schema, options.record_type);
+        let losses = Arc::clone(&options.losses);
+        Ok(Some(Self(Arc::new(FileState { shard: shard.clone(), schema, builder, groups, losses }))))
     }
+
+    /// Takes a part of the file for the calling thread; `None` if other threads have all parts. Parts that are taken and read
+    /// one after the other are in the order of the file.
+    pub(crate) fn take(&self) -> Option<RowPart> {
+        let group = self.0.groups.take()?;
+        Some(RowPart { file: Arc::clone(&self.0), group, encoder: None, frames: None, has_failed: false })
+    }
+}
+
+/// Consecutive rows as records.
+pub(crate) struct EncodedRows {
+    pub(crate) records: Records,
+    /// Number of bytes of the shard, as it is stored, that were read for them.
+    pub(crate) bytes: u64,
 }
 
 /// The records of a file that states their type, in order, and this type; `None` for another file, and for one of messages,
@@ -89,8 +110,8 @@ pub fn stated_records(
 
 /// The records that a conversion of a file to TFRecord writes, in order; `None` for a file that is TFRecord.
 fn records(shard: &Shard, limits: &Limits) -> Result<Option<impl Iterator<Item = Result<Records>> + Send + use<>>> {
-    let files = RowFiles { record_type: None, limits: *limits, losses: Arc::default() };
-    let Some(file) = files.open(shard)? else { return Ok(None) };
+    let options = RowEncoding { record_type: None, limits: *limits, losses: Arc::default() };
+    let Some(file) = RowFile::open(shard, &options)? else { return Ok(None) };
     let parts = iter::from_fn(move || file.take()).flatten();
     Ok(Some(parts.map(|part| part.map(|encoded| encoded.records))))
 }
@@ -144,24 +165,6 @@ fn states_type(schema: &Schema) -> bool {
 fn encoder_builder(schema: &Schema, record_type: Option<RecordType>) -> EncoderBuilder {
     let builder = EncoderBuilder::new().with_lossy(true);
     record_type.filter(|_| !states_type(schema)).into_iter().fold(builder, EncoderBuilder::with_record_type)
-}
-
-/// A file that several threads read as records.
-struct RecordFile(Arc<FileState>);
-
-struct FileState {
-    shard: Shard,
-    schema: SchemaRef,
-    builder: EncoderBuilder,
-    groups: RowGroups,
-    losses: Arc<Lock<RowLosses>>,
-}
-
-impl RowShard for RecordFile {
-    fn take(&self) -> Option<RowPart> {
-        let group = self.0.groups.take()?;
-        Some(Box::new(Part { file: Arc::clone(&self.0), group, encoder: None, frames: None, has_failed: false }))
-    }
 }
 
 /// The row groups of a file: those that no thread has taken, and those that are being read.
@@ -283,8 +286,8 @@ fn split(batch: RecordBatch) -> (RecordBatch, Option<RecordBatch>) {
     if count >= rows { (batch, None) } else { (batch.slice(0, count), Some(batch.slice(count, rows - count))) }
 }
 
-/// The part of a file that one thread reads.
-struct Part {
+/// The part of a file that one thread reads: the rows of a row group as records, in order. An error is the last item.
+pub(crate) struct RowPart {
     file: Arc<FileState>,
     group: Arc<RowGroup>,
     encoder: Option<Encoder>,
@@ -293,7 +296,7 @@ struct Part {
     has_failed: bool,
 }
 
-impl Part {
+impl RowPart {
     fn read(&mut self) -> Result<Option<EncodedRows>> {
         let FileState { shard, groups, .. } = &*self.file;
         let Some((first, batch, bytes)) = groups.next(shard, &self.group)? else { return Ok(None) };
@@ -322,7 +325,7 @@ impl Part {
     }
 }
 
-impl Iterator for Part {
+impl Iterator for RowPart {
     type Item = Result<EncodedRows>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -339,7 +342,7 @@ impl Iterator for Part {
 }
 
 /// Adds the changes of values to the losses.
-impl Drop for Part {
+impl Drop for RowPart {
     fn drop(&mut self) {
         let changes = self.encoder.iter().flat_map(Encoder::losses);
         let mut losses = self.file.losses.lock();
