@@ -95,7 +95,7 @@ fn a_shard_of_tfds_that_lost_records_is_reported() {
     tfarrow(&["verify", &source]).ends(0);
     let shard = folder.path().join("mnist-train.tfrecord-00001-of-00002");
     let bytes = std::fs::read(&shard).unwrap();
-    let first = tfarrow_codec::frame::frame_length(&bytes).unwrap() as usize;
+    let first = tfarrow_codec::frame::length(&bytes).unwrap() as usize + 16;
     std::fs::write(&shard, &bytes[first..]).unwrap();
     let expected = format!("{}: has 4 records, and 5 by dataset_info.json", shard.display());
     let counted = tfarrow(&["count", &source]);

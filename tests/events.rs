@@ -464,7 +464,7 @@ fn event_files_are_known_by_name_or_by_content() {
 fn events_without_a_version_are_events() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = fs::read(path(FIRST)).unwrap();
-    let version = tfarrow_codec::frame::frame_length(&bytes).unwrap() as usize;
+    let version = tfarrow_codec::frame::length(&bytes).unwrap() as usize + 16;
     let file = folder.path().join("log");
     fs::write(&file, &bytes[version..]).unwrap();
     let count = |file: &str| rows(&format!("SELECT count(value), min(tag) FROM '{file}'"));

@@ -73,6 +73,7 @@ pub use read::{
     batch_reader::ShardBatchReader,
     count::count,
     file_piece::FilePiece,
+    frame_ranges::{FrameRanges, RangeFile, ShardAccess},
     probable::ProbablePayload,
     same_payload::{are_events, check_one_payload},
     shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},

@@ -15,6 +15,7 @@ use arrow_buffer::Buffer;
 
 use super::{
     Framer, Records,
+    chunk_size::ChunkSize,
     resync::{Extent, LostRange},
 };
 use crate::{Error, Limits, OnError, Result};
@@ -101,10 +102,7 @@ pub struct FrameBuffer {
     /// Whether corrupt ranges are skipped.
     on_error: OnError,
     state: State,
-    /// Size in bytes that chunks grow to.
-    target: usize,
-    /// Size in bytes of the current chunk. Small at first, so that the first records of a large shard come at once.
-    size: usize,
+    size: ChunkSize,
     /// The corrupt range that is being skipped.
     loss: Option<LostRange>,
     /// The memory of earlier chunks.
@@ -151,24 +149,15 @@ enum Step {
 /// returned as lost in any case, so that memory is bounded.
 const MAX_PENDING_LOSS: usize = 64 << 20;
 
-/// Size in bytes of the first chunk of a stream.
-const FIRST_CHUNK: usize = 256 << 10;
-
-/// The largest ratio of the size of a chunk, which a length determines, to the bytes that have arrived for it. Memory
-/// that no bytes were written to takes no space in most systems.
-const GROWTH: usize = 8;
-
 impl FrameBuffer {
     /// Creates a buffer with chunks of `target` bytes: at least 4 KiB, and at most 1 GiB, because positions in a chunk
     /// are counted in 32 bits.
     pub fn new(target: usize, limits: Limits) -> Self {
-        let target = target.clamp(4 << 10, 1 << 30);
         Self {
             framer: Framer::new(limits),
             on_error: OnError::Fail,
             state: State::Filling { memory: Vec::new(), filled: 0 },
-            target,
-            size: target.min(FIRST_CHUNK),
+            size: ChunkSize::new(target),
             loss: None,
             pool: Pool::default(),
         }
@@ -185,7 +174,14 @@ impl FrameBuffer {
     /// which lies at the offset `offset`.
     #[doc(hidden)]
     pub fn starting_at(mut self, record: u64, offset: u64) -> Self {
-        (self.framer.record, self.framer.offset) = (record, offset);
+        self.framer = self.framer.at(record, offset);
+        self
+    }
+
+    /// Sets the size of the first chunk.
+    #[doc(hidden)]
+    pub fn with_chunk_size(mut self, size: ChunkSize) -> Self {
+        self.size = size;
         self
     }
 
@@ -194,7 +190,7 @@ impl FrameBuffer {
         self.refill(None);
         let State::Filling { memory, filled } = &mut self.state else { return &mut [] };
         if memory.is_empty() {
-            *memory = vec![0; self.size];
+            *memory = vec![0; self.size.bytes()];
         }
         memory.get_mut(*filled..).unwrap_or_default()
     }
@@ -211,7 +207,7 @@ impl FrameBuffer {
     /// room left, or was not returned completely.
     pub fn is_full(&self) -> bool {
         match &self.state {
-            State::Filling { filled, .. } => *filled >= self.size,
+            State::Filling { filled, .. } => *filled >= self.size.bytes(),
             State::Draining(_) | State::Failed => true,
         }
     }
@@ -343,17 +339,12 @@ impl FrameBuffer {
         self.framer.cut(bytes, chunk.at, &mut spans).ok();
         chunk.at = spans.last()?.frame().end;
         let records = Records::new(chunk.bytes.clone(), spans, first, offset).detached();
-        if chunk.at == chunk.filled && chunk.bytes.len() > self.target {
-            self.release();
+        if chunk.at == chunk.filled && self.size.is_grown() {
+            // The memory of a long record is released with its records, and not only when the next record is read.
+            self.size.advance(true, 0, None);
+            self.state = State::Filling { memory: Vec::new(), filled: 0 };
         }
         Some(records)
-    }
-
-    /// Begins the next chunk without the memory of this one, which is returned completely. The memory of a long record is
-    /// then released with its records, and not only when the next record is read.
-    fn release(&mut self) {
-        self.size = self.target;
-        self.state = State::Filling { memory: Vec::new(), filled: 0 };
     }
 
     /// Takes lost bytes from the front of the chunk; `None` if no corrupt range is being skipped.
@@ -396,39 +387,23 @@ impl FrameBuffer {
         let State::Draining(Chunk { bytes, at, filled }) = &mut self.state else { return };
         let (bytes, at, filled) = (mem::take(bytes), *at, *filled);
         let rest = filled - at;
-        if at > 0 {
-            self.size = self.size.saturating_mul(2).min(self.target).max(rest);
-        }
-        if rest >= self.size {
-            self.grow(need);
-        }
+        self.size.advance(at > 0, rest, need);
+        let size = self.size.bytes();
         let memory = match bytes.into_vec() {
-            Ok(mut memory) if memory.len() == self.size => {
+            Ok(mut memory) if memory.len() == size => {
                 memory.copy_within(at..filled, 0);
                 memory
             }
-            Ok(memory) => self.pool.copy(memory.get(at..filled).unwrap_or_default(), self.size),
+            Ok(memory) => self.pool.copy(memory.get(at..filled).unwrap_or_default(), size),
             Err(bytes) => {
-                let memory = self.pool.copy(bytes.get(at..filled).unwrap_or_default(), self.size);
-                if bytes.len() <= self.target {
+                let memory = self.pool.copy(bytes.get(at..filled).unwrap_or_default(), size);
+                if bytes.len() <= self.size.target() {
                     self.pool.add(bytes);
                 }
                 memory
             }
         };
         self.state = State::Filling { memory, filled: rest };
-    }
-
-    /// Grows the chunk for a record that is longer: to `need` bytes, but at most to [`GROWTH`] times the bytes that it has,
-    /// because a length may be wrong until its bytes arrive. While the bytes move to the larger chunk, both are in
-    /// memory: the last but one chunk has at most a fraction of the record.
-    fn grow(&mut self, need: Option<usize>) {
-        let twice = self.size.saturating_mul(2);
-        self.size = match need.map(|need| need.max(self.size + 1)) {
-            None => twice,
-            Some(need) if need <= self.size.saturating_mul(GROWTH) => need,
-            Some(need) => twice.min(need.div_ceil(GROWTH)),
-        };
     }
 }
 
@@ -477,7 +452,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{self, FOOTER, HEADER, records::SPARSE};
+    use crate::frame::{self, FOOTER, HEADER, chunk_size::GROWTH, records::SPARSE};
 
     /// Reads a stream of `count` records that fill a chunk each, while the last `keep` chunks are held. Returns the
     /// address of each record.
@@ -545,7 +520,7 @@ mod tests {
         let mut stream = Vec::new();
         frame::write(&vec![7; length], &mut stream);
         let mut buffer = FrameBuffer::new(4096, Limits::default());
-        let (mut rest, mut sizes) = (stream.as_slice(), vec![buffer.size]);
+        let (mut rest, mut sizes) = (stream.as_slice(), vec![buffer.size.bytes()]);
         loop {
             while !rest.is_empty() && !buffer.is_full() {
                 rest = &rest[buffer.copy(rest)..];
@@ -553,7 +528,7 @@ mod tests {
             if let Some(segment) = buffer.next(false).unwrap() {
                 return (sizes, segment.into_records().unwrap());
             }
-            sizes.push(buffer.size);
+            sizes.push(buffer.size.bytes());
         }
     }
 

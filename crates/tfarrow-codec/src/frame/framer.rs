@@ -67,6 +67,11 @@ impl Framer {
         Self { limits, ..Self::default() }
     }
 
+    /// Sets the position of the first byte: the start of record `record`, at the offset `offset`.
+    pub fn at(self, record: u64, offset: u64) -> Self {
+        Self { record, offset, ..self }
+    }
+
     /// Number of the next record.
     pub fn record(&self) -> u64 {
         self.record
@@ -175,13 +180,24 @@ impl Framer {
     /// A length whose CRC does not match or that exceeds the limit.
     #[inline]
     pub(super) fn need(&self, rest: &[u8]) -> Result<Option<usize>> {
-        let Some(header) = rest.first_chunk::<HEADER>() else { return Ok(None) };
+        match rest.first_chunk() {
+            Some(header) => self.frame(header).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Length in bytes of the frame with this header.
+    ///
+    /// # Errors
+    /// A length whose CRC does not match or that exceeds the limit.
+    #[inline]
+    pub(super) fn frame(&self, header: &[u8; HEADER]) -> Result<usize> {
         let (length, expected, found) = split(header);
         if expected != found {
             return Err(self.error(ErrorKind::LengthCrc { expected, found }));
         }
         match usize::try_from(length) {
-            Ok(length) if length <= self.limits.record_bytes => Ok(Some(HEADER + length + FOOTER)),
+            Ok(length) if length <= self.limits.record_bytes => Ok(HEADER + length + FOOTER),
             _ => Err(self.error(too_long(length, self.limits.record_bytes))),
         }
     }
@@ -206,7 +222,7 @@ impl Framer {
 
     /// Makes an error at the next frame.
     #[cold]
-    fn error(&self, kind: ErrorKind) -> Error {
+    pub(super) fn error(&self, kind: ErrorKind) -> Error {
         Error::at(kind, self.record, self.offset)
     }
 }

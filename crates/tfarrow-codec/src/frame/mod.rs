@@ -10,13 +10,16 @@
 //! - [`records()`] frames a stream that is in memory.
 //! - [`FrameBuffer`] frames a stream that arrives in parts, and can skip corrupt bytes (`resync`).
 //! - [`Records`] holds complete records, which lie in one reference-counted chunk of memory.
-//! - [`Framer`] contains the only loop that goes from header to header.
+//! - [`Framer`] contains the only loop that cuts bytes into frames; [`Outline`] finds the frames of a stream without their
+//!   payloads.
 //! - `collector` gathers the frames of one batch for the push [`Decoder`](crate::Decoder).
 
 mod buffer;
+mod chunk_size;
 mod collector;
 mod crc;
 mod framer;
+mod outline;
 mod records;
 mod resync;
 mod shared_features;
@@ -24,7 +27,9 @@ mod shared_features;
 use self::crc::masked;
 pub use self::{
     buffer::{FrameBuffer, Lost, Segment},
+    chunk_size::ChunkSize,
     framer::{Framer, Span},
+    outline::{FrameRange, Outline},
     records::Records,
     resync::{RecordSearch, Searched},
     shared_features::SharedFeatures,
@@ -50,13 +55,6 @@ pub fn length(bytes: &[u8]) -> Option<u64> {
     let header = bytes.first_chunk::<HEADER>()?;
     let (length, expected, found) = split(header);
     (expected == found).then_some(length)
-}
-
-/// Returns the length in bytes of the complete frame that `bytes` begins with: header, payload and footer. `None` if
-/// [`length`] returns `None`, or if the sum exceeds 64 bits.
-#[doc(hidden)]
-pub fn frame_length(bytes: &[u8]) -> Option<u64> {
-    length(bytes)?.checked_add((HEADER + FOOTER) as u64)
 }
 
 /// Splits a header into the length of the payload, the masked CRC computed from the length, and the masked CRC stored.

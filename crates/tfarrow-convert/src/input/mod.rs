@@ -2,23 +2,34 @@
 //!
 //! ```text
 //! shards ─▶ OpenShard ─▶ UnitSource ─▶ content ─▶ UnitReader ─▶ Unit: parts of one or more shards
-//!           one open     RecordSource: TFRecord records, cut to the size of a unit
+//!           one open     RecordSource: TFRecord records, cut to the size of a unit; of a plain file, only their places
 //!                        RowSource: row groups of Parquet; batches of Arrow, or of Parquet for new shards
 //! ```
 //!
 //! A unit continues in the next shard of its job until it has its size. The row groups of a Parquet file therefore have the
 //! same size if it is written from many small shards as if it is written from one.
 //!
-//! One thread reads at a time, so that this module does as little as possible: workers read the row groups of Parquet.
+//! One thread reads at a time, so that this module does as little as possible: workers read the records of plain files, and the row
+//! groups of Parquet.
 
-use std::{collections::VecDeque, fs, io, ops::Range, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{
+    collections::VecDeque,
+    fs, io,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
-use tfarrow_codec::Records;
+use tfarrow_codec::{Records, frame::FrameRange};
 use tfarrow_columnar::{Batches, ParquetFile, row_group_rows, rows_of};
-use tfarrow_dataset::{Lost, PartialTail, ReadOptions, Segment, Shard, ShardFormat, ShardReader};
+use tfarrow_dataset::{
+    CHUNK_BYTES, FrameRanges, Lost, PartialTail, RangeFile, ReadOptions, Segment, Shard, ShardAccess, ShardFormat,
+    ShardReader,
+};
 
 use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};
 
@@ -56,6 +67,8 @@ pub(crate) struct UnitPart<C> {
     pub(crate) is_text: bool,
     /// Bytes of the shard that were read for it, as stored.
     bytes: u64,
+    /// The version of the file that was opened. Workers check it after they have read the content.
+    pub(crate) version: Arc<SourceVersion>,
     pub(crate) content: C,
 }
 
@@ -68,16 +81,51 @@ pub(crate) trait UnitContent: Send {
     fn bytes(&self) -> u64;
 }
 
-/// Consecutive records of a TFRecord file, in the chunks that they were read in.
-pub(crate) struct RecordBlocks(pub(crate) Vec<Records>);
+/// Consecutive records of a TFRecord file, in the chunks that they are read in.
+pub(crate) struct RecordBlocks(pub(crate) Vec<RecordBlock>);
+
+/// Records of one chunk.
+pub(crate) enum RecordBlock {
+    /// Records whose place is known. The worker reads them.
+    Range(Arc<RangeFile>, FrameRange),
+    /// Records that were read.
+    Records(Records),
+}
+
+impl RecordBlock {
+    /// The records. `memory` is memory to read into.
+    ///
+    /// # Errors
+    /// Records that cannot be read.
+    pub(crate) fn read(self, memory: Vec<u8>) -> Result<Records> {
+        match self {
+            Self::Range(file, range) => Ok(file.read(&range, memory)?),
+            Self::Records(records) => Ok(records),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        match self {
+            Self::Range(_, range) => range.records,
+            Self::Records(records) => records.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Range(_, range) => range.bytes,
+            Self::Records(records) => records.bytes(),
+        }
+    }
+}
 
 impl UnitContent for RecordBlocks {
     fn rows(&self) -> u64 {
-        self.0.iter().map(|records| records.len() as u64).sum()
+        self.0.iter().map(|block| block.rows() as u64).sum()
     }
 
     fn bytes(&self) -> u64 {
-        self.0.iter().map(|records| records.bytes() as u64).sum()
+        self.0.iter().map(|block| block.bytes() as u64).sum()
     }
 }
 
@@ -109,12 +157,18 @@ impl UnitContent for RowBlock {
     }
 }
 
-/// How the rows of Parquet and Arrow files are read.
+/// Maximum number of workers that one reader of chunks keeps busy.
+const READ_AHEAD_WORKERS: usize = 4;
+
+/// How shards are read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RowOptions {
-    /// Whether a unit can end after any row.
+pub(crate) struct SourceOptions {
+    /// Whether workers read the records of plain TFRecord files by their places. The bytes are then read twice if records are
+    /// short, which is worth it for long units, and for many workers.
+    by_place: bool,
+    /// Whether a unit of rows can end after any row.
     pub(crate) splits: bool,
-    /// The indices of the columns that are read, in ascending order; `None` for all columns.
+    /// The indices of the columns of Parquet and Arrow files that are read, in ascending order; `None` for all columns.
     pub(crate) columns: Option<Arc<[usize]>>,
     /// Whether bytes and text of Parquet files have the types of the file, not view types.
     pub(crate) stored_types: bool,
@@ -129,7 +183,7 @@ pub(crate) trait UnitSource: Sized + Send {
     ///
     /// # Errors
     /// A shard that cannot be opened or read.
-    fn open(shard: &Shard, rows: &RowOptions, options: &ReadOptions) -> Result<Self>;
+    fn open(shard: &Shard, how: &SourceOptions, options: &ReadOptions) -> Result<Self>;
 
     /// The content of the next unit, of at most `size`; `None` at the end. Calls `on_lost` with the lost bytes before it.
     ///
@@ -142,40 +196,96 @@ pub(crate) trait UnitSource: Sized + Send {
 }
 
 /// Reads a TFRecord file.
-pub(crate) struct RecordSource {
-    reader: ShardReader,
-    /// Records of the last chunk that did not fit in the last unit.
-    pending: Option<Records>,
+pub(crate) enum RecordSource {
+    /// A plain file: its records are found here, and workers read them.
+    Ranges(Box<FrameRanges>),
+    /// A file that is read from its start to its end.
+    Stream(RecordStream),
 }
 
 impl UnitSource for RecordSource {
     type Content = RecordBlocks;
 
-    fn open(shard: &Shard, _rows: &RowOptions, options: &ReadOptions) -> Result<Self> {
-        Ok(Self { reader: ShardReader::open(shard, options)?, pending: None })
+    fn open(shard: &Shard, how: &SourceOptions, options: &ReadOptions) -> Result<Self> {
+        let access = match how.by_place {
+            true => ShardAccess::open(shard, options)?,
+            false => ShardAccess::Stream(Box::new(ShardReader::open(shard, options)?)),
+        };
+        Ok(match access {
+            ShardAccess::Ranges(ranges) => Self::Ranges(ranges),
+            ShardAccess::Stream(reader) => Self::Stream(RecordStream { reader, offset: 0, pending: None }),
+        })
     }
 
     fn next(&mut self, size: UnitSize, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<RecordBlocks>> {
         let UnitSize { mut rows, mut bytes } = size;
         let mut blocks = Vec::new();
         while rows > 0 && bytes > 0 {
-            let Some(records) = self.next_records(on_lost)? else { break };
-            let count = records.fit(rows, bytes);
-            let (records, rest) = records.split_at(count);
-            self.pending = Some(rest).filter(|rest| !rest.is_empty());
-            rows -= records.len();
-            bytes = bytes.saturating_sub(records.bytes());
-            blocks.push(records);
+            let Some(block) = self.next_block(rows, bytes, on_lost)? else { break };
+            rows -= block.rows();
+            bytes = bytes.saturating_sub(block.bytes());
+            blocks.push(block);
         }
         Ok((!blocks.is_empty()).then_some(RecordBlocks(blocks)))
     }
 
     fn bytes_read(&self, _len: u64) -> Option<u64> {
-        Some(self.reader.bytes_read())
+        Some(match self {
+            Self::Ranges(ranges) => ranges.bytes_read(),
+            Self::Stream(stream) => stream.offset + stream.reader.bytes_read(),
+        })
     }
 }
 
 impl RecordSource {
+    /// The next records of a chunk: at most `rows`, whose payloads have at most `bytes`, but at least one.
+    fn next_block(
+        &mut self,
+        rows: usize,
+        bytes: usize,
+        on_lost: &mut dyn FnMut(Lost) -> Result<()>,
+    ) -> Result<Option<RecordBlock>> {
+        if let Self::Ranges(ranges) = self {
+            match ranges.next(rows, bytes) {
+                Ok(None) => return Ok(None),
+                Ok(Some(range)) => return Ok(Some(RecordBlock::Range(Arc::clone(ranges.file()), range))),
+                Err(error) if !ranges.skips(&error) => return Err(error.into()),
+                Err(_) => {
+                    let (reader, offset) = ranges.to_reader()?;
+                    *self = Self::Stream(RecordStream { reader: Box::new(reader), offset, pending: None });
+                }
+            }
+        }
+        match self {
+            Self::Ranges(_) => Ok(None),
+            Self::Stream(stream) => stream.next_block(rows, bytes, on_lost),
+        }
+    }
+}
+
+/// A TFRecord file that is read from its start to its end, or from a corrupt record on.
+pub(crate) struct RecordStream {
+    reader: Box<ShardReader>,
+    /// The offset at which the reader began.
+    offset: u64,
+    /// Records of the last chunk that did not fit in the last unit.
+    pending: Option<Records>,
+}
+
+impl RecordStream {
+    fn next_block(
+        &mut self,
+        rows: usize,
+        bytes: usize,
+        on_lost: &mut dyn FnMut(Lost) -> Result<()>,
+    ) -> Result<Option<RecordBlock>> {
+        let Some(records) = self.next_records(on_lost)? else { return Ok(None) };
+        let count = records.fit(rows, bytes);
+        let (records, rest) = records.split_at(count);
+        self.pending = Some(rest).filter(|rest| !rest.is_empty());
+        Ok(Some(RecordBlock::Records(records)))
+    }
+
     fn next_records(&mut self, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Records>> {
         if let Some(records) = self.pending.take() {
             return Ok(Some(records));
@@ -202,15 +312,15 @@ pub(crate) enum RowSource {
 impl UnitSource for RowSource {
     type Content = RowBlock;
 
-    fn open(shard: &Shard, rows: &RowOptions, _options: &ReadOptions) -> Result<Self> {
-        let columns = rows.columns.clone();
+    fn open(shard: &Shard, how: &SourceOptions, _options: &ReadOptions) -> Result<Self> {
+        let columns = how.columns.clone();
         if shard.format != ShardFormat::Parquet {
             return Ok(Self::Batches { batches: rows_of(shard, columns)?, pending: None });
         }
         let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
-        let file = if rows.stored_types { file.with_stored_types() } else { file };
+        let file = if how.stored_types { file.with_stored_types() } else { file };
         let groups = 0..file.groups().len();
-        if rows.splits {
+        if how.splits {
             return Ok(Self::Batches { batches: Box::new(row_group_rows(shard, &file, groups)?), pending: None });
         }
         Ok(Self::RowGroups { shard: Arc::new(shard.clone()), file, groups })
@@ -275,6 +385,8 @@ fn split(batch: &RecordBatch, bytes: usize, size: UnitSize) -> (RowBlock, Option
 #[derive(Clone, Copy)]
 pub(crate) struct ReadContext<'p> {
     pub(crate) options: ReadOptions,
+    /// The number of workers.
+    pub(crate) workers: usize,
     pub(crate) progress: &'p Progress,
     pub(crate) damage: &'p DamageLog,
 }
@@ -311,7 +423,7 @@ pub(crate) struct UnitReader<'p, S: UnitSource> {
     /// A part that did not fit in the last unit.
     pending: Option<UnitPart<S::Content>>,
     size: UnitSize,
-    rows: RowOptions,
+    how: SourceOptions,
     reshard: Option<ReshardState>,
     /// The number of the next unit.
     number: u64,
@@ -320,8 +432,9 @@ pub(crate) struct UnitReader<'p, S: UnitSource> {
 
 impl<'p, S: UnitSource> UnitReader<'p, S> {
     pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, context: ReadContext<'p>) -> Self {
-        let rows = RowOptions::default();
-        Self { shards: shards.into(), open: None, pending: None, size, rows, reshard: None, number: 0, context }
+        let by_place = size.bytes > CHUNK_BYTES || context.workers > READ_AHEAD_WORKERS;
+        let how = SourceOptions { by_place, ..SourceOptions::default() };
+        Self { shards: shards.into(), open: None, pending: None, size, how, reshard: None, number: 0, context }
     }
 
     /// Bytes of the shards that are not open yet, as stored.
@@ -331,19 +444,19 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
 
     /// Reads only the columns with these indices of Parquet and Arrow files. The indices are in ascending order.
     pub(crate) fn with_columns(mut self, columns: Option<Arc<[usize]>>) -> Self {
-        self.rows.columns = columns;
+        self.how.columns = columns;
         self
     }
 
     /// Reads bytes and text of Parquet files as the types of the file if `stored_types` is true.
     pub(crate) fn with_stored_types(mut self, stored_types: bool) -> Self {
-        self.rows.stored_types = stored_types;
+        self.how.stored_types = stored_types;
         self
     }
 
     /// Distributes the records of all shards to new shards. `records` is the number of records in all of them.
     pub(crate) fn with_reshard(mut self, reshard: Reshard, records: u64) -> Self {
-        self.rows.splits = true;
+        self.how.splits = true;
         self.reshard = Some(ReshardState { reshard, records, output: 0, before: 0, rows: 0, bytes: 0 });
         self
     }
@@ -385,7 +498,7 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
             }
             if self.open.is_none() {
                 let Some((number, shard)) = self.shards.pop_front() else { return Ok(None) };
-                self.open = Some(OpenShard::new(number, &shard, &self.rows, &self.context.options)?);
+                self.open = Some(OpenShard::new(number, &shard, &self.how, &self.context.options)?);
             }
             let Some(open) = &mut self.open else { continue };
             let content = open.next(size, self.context.damage)?;
@@ -396,11 +509,12 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
                     path: Arc::clone(&open.path),
                     is_text: open.is_text,
                     bytes,
+                    version: Arc::clone(&open.version),
                     content,
                 }));
             }
             self.context.progress.add_bytes(bytes);
-            open.check_version()?;
+            open.version.check()?;
             self.open = None;
         }
     }
@@ -412,43 +526,23 @@ struct OpenShard<S> {
     number: usize,
     path: Arc<PathBuf>,
     is_text: bool,
-    /// The local file with its bytes: a copy, if the shard is remote.
-    local: PathBuf,
-    /// The version that was opened; `None` for a shard that may grow, or that is not a local file.
-    version: Option<FileVersion>,
+    version: Arc<SourceVersion>,
     /// Bytes that are counted as read, and bytes of the shard, as stored.
     counted: u64,
     len: u64,
     source: S,
 }
 
-/// The size of a file and the time of the last write to it, which show whether it was changed.
-#[derive(Debug, PartialEq, Eq)]
-struct FileVersion(u64, Option<SystemTime>);
-
 impl<S: UnitSource> OpenShard<S> {
-    fn new(number: usize, shard: &Shard, rows: &RowOptions, options: &ReadOptions) -> Result<Self> {
-        let may_grow = options.of_payload(shard.payload()).partial_tail == PartialTail::Ignore;
-        let is_fixed = !may_grow && !shard.is_stream() && !shard.is_remote();
-        let local = shard.local_path().to_owned();
-        let version = is_fixed.then(|| FileVersion::of(&local)).transpose().map_err(|e| Error::io(&shard.path, e))?;
-        let source = S::open(shard, rows, options)?;
+    fn new(number: usize, shard: &Shard, how: &SourceOptions, options: &ReadOptions) -> Result<Self> {
+        let version = Arc::new(SourceVersion::of(shard, options)?);
+        let source = S::open(shard, how, options)?;
         let (path, is_text) = (Arc::new(shard.path.clone()), shard.format.is_text());
-        Ok(Self { number, path, is_text, local, version, counted: 0, len: shard.size, source })
+        Ok(Self { number, path, is_text, version, counted: 0, len: shard.size, source })
     }
 
     fn next(&mut self, size: UnitSize, damage: &DamageLog) -> Result<Option<S::Content>> {
         self.source.next(size, &mut |lost| damage.lost(self.number, &self.path, lost))
-    }
-
-    /// Checks that the file was not changed while it was read: some of its records would be old and some new.
-    fn check_version(&self) -> Result<()> {
-        let Some(before) = &self.version else { return Ok(()) };
-        match FileVersion::of(&self.local) {
-            Ok(now) if now == *before => Ok(()),
-            Ok(_) => Err(Error::SourceChanged { path: self.path.to_path_buf(), source: None }),
-            Err(error) => Err(Error::SourceChanged { path: self.path.to_path_buf(), source: Some(error) }),
-        }
     }
 
     /// Bytes of the shard that were read since the last call. At the end, all bytes count as read.
@@ -461,8 +555,41 @@ impl<S: UnitSource> OpenShard<S> {
     }
 }
 
+/// The version of a file that was opened.
+pub(crate) struct SourceVersion {
+    path: PathBuf,
+    /// The local file with its bytes: a copy, if the shard is remote.
+    local: PathBuf,
+    /// `None` for a shard that may grow, or that is not a local file.
+    version: Option<FileVersion>,
+}
+
+/// The size of a file and the time of the last write to it, which show whether it was changed.
+#[derive(Debug, PartialEq, Eq)]
+struct FileVersion(u64, Option<SystemTime>);
+
+impl SourceVersion {
+    fn of(shard: &Shard, options: &ReadOptions) -> Result<Self> {
+        let may_grow = options.of_payload(shard.payload()).partial_tail == PartialTail::Ignore;
+        let is_fixed = !may_grow && !shard.is_stream() && !shard.is_remote();
+        let local = shard.local_path().to_owned();
+        let version = is_fixed.then(|| FileVersion::of(&local)).transpose().map_err(|e| Error::io(&shard.path, e))?;
+        Ok(Self { path: shard.path.clone(), local, version })
+    }
+
+    /// Checks that the file was not changed while it was read: some of its records would be old and some new.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some(before) = &self.version else { return Ok(()) };
+        match FileVersion::of(&self.local) {
+            Ok(now) if now == *before => Ok(()),
+            Ok(_) => Err(Error::SourceChanged { path: self.path.clone(), source: None }),
+            Err(error) => Err(Error::SourceChanged { path: self.path.clone(), source: Some(error) }),
+        }
+    }
+}
+
 impl FileVersion {
-    fn of(path: &std::path::Path) -> io::Result<Self> {
+    fn of(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         Ok(Self(metadata.len(), metadata.modified().ok()))
     }
@@ -544,7 +671,7 @@ mod tests {
         let (progress, damage) =
             (Progress::default(), DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap());
         let options = ReadOptions { partial_tail, ..ReadOptions::default() };
-        let context = ReadContext { options, progress: &progress, damage: &damage };
+        let context = ReadContext { options, workers: 8, progress: &progress, damage: &damage };
         let mut reader =
             UnitReader::<RecordSource>::new(vec![(0, shard)], UnitSize { rows: 10, bytes: usize::MAX }, context);
         assert!(reader.next()?.is_some());

@@ -80,7 +80,8 @@ impl<'c> Conversion<'c> {
     }
 
     pub(crate) fn context(&self) -> ReadContext<'c> {
-        ReadContext { options: self.options.read, progress: self.progress, damage: self.damage }
+        let ConvertOptions { read: options, jobs: workers, .. } = *self.options;
+        ReadContext { options, workers, progress: self.progress, damage: self.damage }
     }
 
     /// Whether the sources are TFRecord files, not Parquet or Arrow files. They are never mixed.

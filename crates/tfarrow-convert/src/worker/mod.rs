@@ -6,7 +6,7 @@
 //! | [`RowWorker`] | rows of Parquet, Arrow, CSV or JSON | Parquet, Arrow, TFRecord |
 //! | [`CopyWorker`] | TFRecord records | TFRecord |
 
-use std::{path::Path, sync::Arc};
+use std::{mem, path::Path, sync::Arc};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_buffer::Buffer;
@@ -17,6 +17,7 @@ use tfarrow_codec::{
     file_schema::with_nullable_items, schema::array_count,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
+use tfarrow_dataset::CHUNK_BYTES;
 
 use crate::{
     Error, Result,
@@ -31,6 +32,9 @@ pub(crate) mod routes;
 
 /// Maximum bytes of the records that are decoded to one batch.
 const BATCH_BYTES: usize = 16 << 20;
+
+/// Maximum bytes of memory that a worker keeps for the next records: a chunk.
+const MAX_KEPT_BYTES: usize = 2 * CHUNK_BYTES;
 
 /// Converts units to pieces.
 pub(crate) trait UnitWorker {
@@ -105,13 +109,16 @@ pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
     exact: Option<ExactColumn>,
     encoder: F::Encoder<'j>,
     context: ReadContext<'j>,
+    /// Memory to read into.
+    memory: Vec<u8>,
 }
 
 impl<'j, F: RowFormat> DecodeWorker<'j, F> {
     pub(crate) fn new(decoding: &DecodeConfig, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
         let (decoder, exact) = (decoding.decoder()?, decoding.exact_column()?);
         let (sampled, selection) = (decoding.sampled, decoding.selection.clone());
-        Ok(Self { sampled, selection, decoder, exact, encoder: format.encoder()?, context })
+        let encoder = format.encoder()?;
+        Ok(Self { sampled, selection, decoder, exact, encoder, context, memory: Vec::new() })
     }
 
     /// Decodes the first of `records`, as many as fit in a batch. Returns the batch and the remaining records.
@@ -166,19 +173,24 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
-        for UnitPart { shard, path, content, .. } in unit.parts {
-            for records in content.0 {
+        for UnitPart { shard, path, content, version, .. } in unit.parts {
+            for block in content.0 {
+                let records = block.read(mem::take(&mut self.memory))?;
                 let (mut rows, mut left) = (0, Some(records));
                 while let Some(records) = left.take() {
                     let (batch, rest) = self.decode_batch(shard, &path, records)?;
                     // A rest without records would keep their memory.
-                    left = (!rest.is_empty()).then_some(rest);
+                    match rest.is_empty() {
+                        true => self.memory = reclaim(rest),
+                        false => left = Some(rest),
+                    }
                     rows += batch.num_rows() as u64;
                     self.encoder.encode(&path, batch, write)?;
                 }
                 self.check_sample(&path)?;
                 progress.add(rows);
             }
+            version.check()?;
         }
         self.encoder.end_unit(&unit.path, write)
     }
@@ -192,6 +204,14 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
             changes.extend(self.unmapped().chain(foreign));
         }
         changes
+    }
+}
+
+/// The memory of records, to read others into it, unless it is that of a long record.
+fn reclaim(records: Records) -> Vec<u8> {
+    match records.reclaim() {
+        Some(memory) if memory.len() <= MAX_KEPT_BYTES => memory,
+        _ => Vec::new(),
     }
 }
 
@@ -238,7 +258,7 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
-        for UnitPart { path, content, is_text, .. } in unit.parts {
+        for UnitPart { path, content, is_text, version, .. } in unit.parts {
             self.encoder.begin_file(is_text);
             let mut encode = |batch: RecordBatch| {
                 progress.add(batch.num_rows() as u64);
@@ -251,6 +271,7 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
                 }
                 RowBlock::Batch(batch, _) => encode(batch)?,
             }
+            version.check()?;
         }
         self.encoder.end_unit(&unit.path, write)
     }
@@ -310,8 +331,9 @@ impl UnitWorker for CopyWorker<'_> {
         write: &mut WritePiece<'_, Buffer>,
     ) -> Result<()> {
         let Self { verify_crc, on_error, context, summary } = self;
-        for UnitPart { shard, path, content, .. } in unit.parts {
-            for records in content.0 {
+        for UnitPart { shard, path, content, version, .. } in unit.parts {
+            for block in content.0 {
+                let records = block.read(Vec::new())?;
                 // Records with further features get CRCs of their own.
                 let verify_crc = if records.shared_features().is_empty() { *verify_crc } else { VerifyCrc::Always };
                 let skip = |good: Records, bad: Records, error| {
@@ -324,6 +346,7 @@ impl UnitWorker for CopyWorker<'_> {
                 let rest = records.skip_rejected(|records| records.verify(verify_crc), skip)?;
                 Self::copy(summary, &path, rest, progress, write)?;
             }
+            version.check()?;
         }
         Ok(())
     }

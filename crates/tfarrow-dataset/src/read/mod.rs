@@ -1,8 +1,11 @@
-//! Reading of shards: records of one thread, records of several threads, batches, pieces of files, and the number of records.
+//! Reading of shards: records of one thread, records of several threads, records by their places, batches, pieces of files, and the
+//! number of records.
 
 pub(crate) mod batch_reader;
 pub(crate) mod count;
 pub(crate) mod file_piece;
+pub(crate) mod frame_ranges;
+pub(crate) mod positioned_file;
 pub(crate) mod probable;
 pub(crate) mod same_payload;
 pub(crate) mod shard_reader;

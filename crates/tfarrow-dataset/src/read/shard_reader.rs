@@ -14,7 +14,11 @@ use std::{
 };
 
 use arrow_buffer::Buffer;
-use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, SharedFeatures, frame, named_values};
+use tfarrow_codec::{
+    Category, FrameBuffer, Limits, OnError, Records, SharedFeatures,
+    frame::{self, ChunkSize},
+    named_values,
+};
 
 use crate::{
     Compression, DamageReport, Error, ErrorKind, Lost, Payload, Result, Segment, Shard,
@@ -174,6 +178,22 @@ impl ShardReader {
         let mut reader = Self::of_stream(Stream::plain(file), shard.path.clone(), options);
         reader.buffer = reader.buffer.starting_at(record, offset);
         reader.shared = shard.shared_features();
+        Ok(reader)
+    }
+
+    /// Reads a plain file on this machine from the chunk on that begins with record `record` at the offset `offset`.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub(super) fn resume_chunk(
+        shard: &Shard,
+        options: &ReadOptions,
+        record: u64,
+        offset: u64,
+        size: ChunkSize,
+    ) -> Result<Self> {
+        let mut reader = Self::resume(shard, options, record, offset)?;
+        reader.buffer = reader.buffer.with_chunk_size(size);
         Ok(reader)
     }
 
@@ -360,11 +380,6 @@ impl ShardReader {
     /// Number of bytes of the shard, as it is stored, that were read so far.
     pub fn bytes_read(&self) -> u64 {
         self.stream.used_bytes()
-    }
-
-    /// The offset in the decompressed shard after all records and lost bytes returned so far.
-    pub(crate) fn offset(&self) -> u64 {
-        self.buffer.offset()
     }
 
     /// The shard's path, or the name that it was given.

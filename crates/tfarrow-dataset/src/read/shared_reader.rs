@@ -13,8 +13,6 @@
 //! skipped is read so from its first corrupt length on, because the end of the corrupt range has to be searched for.
 
 use std::{
-    fs::File,
-    io,
     sync::{
         Condvar, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
@@ -27,10 +25,10 @@ use tfarrow_codec::{
     frame::{Framer, Span},
 };
 
+use super::positioned_file::PositionedFile;
 use crate::{
-    Compression, Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader,
+    Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader,
     lock::{Lock, wait_while},
-    sharding::listed_file::check_size,
 };
 
 /// A shard that several threads read.
@@ -59,14 +57,9 @@ impl SharedReader {
     /// As [`ShardReader::open`].
     pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
         let reader = ShardReader::open(shard, options)?;
-        let is_plain = reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
-        if !is_plain || cfg!(not(unix)) {
-            return Ok(reader.into());
-        }
+        let Some(file) = PositionedFile::of(&reader, shard)? else { return Ok(reader.into()) };
         let options = ReadOptions { partial_tail: reader.partial_tail(), ..*options };
-        let file = PlainFile::open(shard, options).map_err(|error| Error::io(&shard.path, error))?;
-        // Files of the system, such as those in /proc, have the size 0 and may have bytes.
-        Ok(if file.size == 0 { reader.into() } else { Self(Access::Parallel(Box::new(file))) })
+        Ok(Self(Access::Parallel(Box::new(PlainFile::new(file, shard, options)))))
     }
 
     /// Takes the next part of the shard and returns the result of `enter` for it; `None` at the end.
@@ -102,7 +95,7 @@ struct PlainFile {
     options: ReadOptions,
     /// The features that all records have by the folders of the shard.
     shared: SharedFeatures,
-    file: File,
+    file: PositionedFile,
     /// Number of bytes of the file.
     size: u64,
     /// Number of bytes of a piece.
@@ -141,23 +134,20 @@ impl Piece {
 }
 
 impl PlainFile {
-    fn open(shard: &Shard, options: ReadOptions) -> io::Result<Self> {
-        let file = File::open(shard.local_path())?;
-        let size = file.metadata()?.len();
-        check_size(size, shard.size)?;
+    fn new(file: PositionedFile, shard: &Shard, options: ReadOptions) -> Self {
         let framer = Framer::new(options.limits);
-        Ok(Self {
+        Self {
             shard: shard.clone(),
             options,
             shared: shard.shared_features(),
+            size: file.size(),
             file,
-            size,
             piece: options.chunk_bytes.clamp(1, 1 << 30) as u64,
             free: AtomicU64::new(0),
             front: AtomicU64::new(0),
             turns: Lock::new(Turns { piece: 0, framer, failure: None, rest: None, done: false }),
             turn_ended: Condvar::new(),
-        })
+        }
     }
 
     fn next<T>(&self, mut memory: Vec<u8>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
@@ -233,28 +223,10 @@ impl PlainFile {
             if memory.len() < room || memory.len() > 2 * room {
                 memory = vec![0; room];
             }
-            self.read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
+            self.file.read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
             filled = wanted;
         }
         Ok(Piece { at, memory, filled })
-    }
-
-    /// Fills `to` with the bytes at `at`, which the file had when it was opened.
-    ///
-    /// # Errors
-    /// An I/O error, and a file that has become shorter.
-    fn read_at(&self, at: u64, to: &mut [u8]) -> Result<()> {
-        let failed = |error| Error::io(&self.shard.path, error);
-        let mut filled = 0;
-        while let Some(rest) = to.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match read_at(&self.file, rest, at + filled as u64) {
-                Ok(0) => return check_size(at + filled as u64, self.size).map_err(failed),
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        Ok(())
     }
 
     /// Finds the records of the piece whose turn it is. An error after them is kept until they were returned, or is
@@ -312,7 +284,7 @@ impl PlainFile {
             piece.memory.reserve_exact(long - piece.memory.len());
             piece.memory.resize(long, 0);
         }
-        self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
+        self.file.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
         piece.filled = long;
         Ok(there)
     }
@@ -335,14 +307,4 @@ impl Drop for PanicGuard<'_> {
             self.0.turn_ended.notify_all();
         }
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, to, at)
-}
-
-#[cfg(not(unix))]
-fn read_at(_file: &File, _to: &mut [u8], _at: u64) -> io::Result<usize> {
-    Err(io::ErrorKind::Unsupported.into())
 }

@@ -7,6 +7,7 @@ mod damage;
 mod images;
 mod output;
 mod pieces;
+mod ranges;
 mod refusal;
 mod resolve;
 mod shared;
