@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!         blocking threads, one per core that the file gets
-//! bytes ─▶ take the next chunk ─┬▶ reserve a slot in the ordered queue ─▶ stream
-//!                               └▶ decode ─▶ send batches to that slot
+//! bytes ─▶ take the next chunk ─▶ decode ─▶ Ordered: batches in the order of the chunks ─▶ queue ─▶ stream
 //! ```
 //!
 //! Each thread decodes the chunk that it has read, while the chunk is in the cache of its core. If a query reads at least as
@@ -15,7 +14,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -29,11 +28,11 @@ use futures::{
     stream::{self, BoxStream},
 };
 use tfarrow_codec::{BATCH_CELLS, OnError, Records};
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{DamageReport, Error, ReadOptions, Segment, SharedReader, Taken};
+use tfarrow_dataset::{DamageReport, Error, Lock, ReadOptions, Segment, SharedReader, Taken};
+use tfarrow_scan::{Ordered, PieceSink, Ticket};
 use tokio::{
     runtime::Handle,
-    sync::mpsc::{Receiver, Sender, WeakSender, channel, error::TrySendError},
+    sync::mpsc::{Receiver, Sender, channel, error::TrySendError},
 };
 
 use crate::{
@@ -80,8 +79,6 @@ pub(crate) struct Scan {
 
 /// Batches of one chunk: all of them, unless there are many columns. An error is always the last element.
 type Batches = Vec<Result<RecordBatch>>;
-/// A slot of the queue, which is reserved before its batches are decoded.
-type Slot = Receiver<Batches>;
 
 impl Scan {
     /// Maximum number of threads that decode at the same time, in all partitions.
@@ -102,62 +99,58 @@ impl Scan {
         ahead: usize,
     ) -> BoxStream<'static, Result<RecordBatch>> {
         let (runtime, threads) = (Handle::current(), self.threads());
-        let (queue, slots) = channel(ahead);
-        let active = Active::new(&self.active);
-        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, range, queue, active, threads, &runtime));
-        stream::unfold(Some((slots, None, thread)), next).flat_map(stream::iter).boxed()
+        let (queue, batches) = channel(ahead);
+        let output = BatchSender { queue, active: Active::new(&self.active) };
+        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, range, output, threads, &runtime));
+        stream::unfold(Some((batches, thread)), next).flat_map(stream::iter).boxed()
     }
 
     /// Reads the file to its end, or until the stream is dropped.
-    fn run(
-        self,
-        input: &ScanInput,
-        range: RecordRange,
-        queue: Sender<Slot>,
-        active: Active,
-        most: usize,
-        runtime: &Handle,
-    ) {
+    fn run(self, input: &ScanInput, range: RecordRange, mut output: BatchSender, most: usize, runtime: &Handle) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
-            Err(error) => return send_error(&queue, explained(error, &self.provenance)),
+            Err(error) => return output.send_error(explained(error, &self.provenance)),
         };
-        let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
-        let path = input.name().into();
-        let reading = Arc::new(Reading { reader, range, left, path, scan: self, lost: Lock::default() });
+        let reading = Arc::new(Reading {
+            left: AtomicUsize::new(self.limit.unwrap_or(usize::MAX)),
+            chunks: AtomicU64::new(0),
+            reader,
+            range,
+            path: input.name().into(),
+            lost: Lock::default(),
+            active: Arc::clone(&self.active),
+            scan: self,
+            output: Ordered::new(output),
+        });
         let is_short = reading.scan.limit.is_some_and(is_few);
         let (mut threads, mut memory) = (1, None);
-        while reading.step(&queue, &mut memory, threads == 1) {
-            if !is_short && threads < most / active.files() {
+        while reading.step(&mut memory) {
+            if !is_short && threads < most / reading.active.load(Ordering::Relaxed).max(1) {
                 threads += 1;
                 // A helper may start late, or never if the runtime has no free thread, so this thread does not wait for it.
-                let (reading, queue) = (Arc::downgrade(&reading), queue.downgrade());
-                drop(runtime.spawn_blocking(move || help(&reading, &queue)));
+                let reading = Arc::downgrade(&reading);
+                drop(runtime.spawn_blocking(move || help(&reading)));
             }
         }
-        // Drop the decoders before the queue closes: they report unknown features on drop, before the stream ends.
-        drop(reading);
     }
 }
 
 /// Takes and decodes chunks of a file that other threads have started to read, until its end.
-fn help(reading: &Weak<Reading>, queue: &WeakSender<Slot>) {
-    // The queue is upgraded first, so that it is dropped last.
-    let Some(queue) = queue.upgrade() else { return };
-    let _alarm = Alarm(queue.clone());
+fn help(reading: &Weak<Reading>) {
     let Some(reading) = reading.upgrade() else { return };
+    let _alarm = Alarm(&reading);
     let mut memory = None;
-    while reading.step(&queue, &mut memory, false) {}
+    while reading.step(&mut memory) {}
 }
 
 /// Sends an error when a helper panics; otherwise the end of its chunks would look like the end of the file. The first
 /// thread is joined instead, and its panic gives the same error.
-struct Alarm(Sender<Slot>);
+struct Alarm<'a>(&'a Reading);
 
-impl Drop for Alarm {
+impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            send_error(&self.0, panicked());
+            self.0.output.with_output(|output| output.send_error(panicked()));
         }
     }
 }
@@ -166,81 +159,61 @@ fn panicked() -> DataFusionError {
     internal_datafusion_err!("a thread that decodes records has panicked")
 }
 
-/// The queue, the slot that is read next, and the first thread.
-type State = (Receiver<Slot>, Option<Slot>, SpawnedTask<()>);
+/// The queue, and the first thread.
+type State = (Receiver<Batches>, SpawnedTask<()>);
 
-/// Returns the next batches of the current slot, else those of the next slot; at the end of the queue, joins the first thread.
+/// Returns the next batches of the queue; at its end, joins the first thread.
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
-    let (mut slots, open, thread) = state?;
-    if let Some(mut slot) = open
-        && let Some(batches) = slot.recv().await
-    {
-        return Some((batches, Some((slots, Some(slot), thread))));
+    let (mut queue, thread) = state?;
+    if let Some(batches) = queue.recv().await {
+        return Some((batches, Some((queue, thread))));
     }
-    let Some(mut slot) = slots.recv().await else {
-        let error = match thread.join().await.err()? {
-            error if error.is_panic() => panicked(),
-            error => DataFusionError::ExecutionJoin(Box::new(error)),
-        };
-        return Some((vec![Err(error)], None));
+    let error = match thread.join().await.err()? {
+        error if error.is_panic() => panicked(),
+        error => DataFusionError::ExecutionJoin(Box::new(error)),
     };
-    // A thread that panicked may have left its slot empty.
-    match slot.recv().await {
-        Some(batches) => Some((batches, Some((slots, Some(slot), thread)))),
-        None => Some((vec![Err(panicked())], None)),
-    }
+    Some((vec![Err(error)], None))
 }
 
-/// Appends an error to the queue. It is lost if the stream has been dropped.
-fn send_error(queue: &Sender<Slot>, error: DataFusionError) {
-    let (send, slot) = channel(1);
-    let _ = send.try_send(vec![Err(error)]);
-    let _ = queue.blocking_send(slot);
+/// The queue of the batches of a file.
+struct BatchSender {
+    queue: Sender<Batches>,
+    active: Active,
 }
 
-/// Sends the batches of a chunk to its slot; reserves the slot with the first batches if that has not happened yet.
-struct Output<'q> {
-    queue: &'q Sender<Slot>,
-    active: &'q AtomicUsize,
-    slot: Option<Sender<Batches>>,
-}
+/// The stream of a file has been dropped, or another thread of the file has panicked.
+struct Dropped;
 
-impl Output<'_> {
-    /// Sends batches, and waits until the previous ones are consumed. Returns `false` if the stream has been dropped.
-    fn give(&mut self, batches: Batches) -> bool {
-        if let Some(slot) = &self.slot {
-            return slot.blocking_send(batches).is_ok();
-        }
-        let (send, slot) = channel(1);
-        let _ = send.try_send(batches);
-        self.slot = Some(send);
-        match self.queue.try_send(slot) {
-            Ok(()) => !self.queue.is_closed(),
-            Err(TrySendError::Full(slot)) => {
-                // While the only thread of this file waits, another file may use its core.
-                let _waiting = Waiting::new(self.active);
-                put(self.queue, slot)
+impl PieceSink for BatchSender {
+    type Piece = Batches;
+    type Error = Dropped;
+
+    fn write(&mut self, batches: Batches) -> Result<(), Dropped> {
+        match self.queue.try_send(batches) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(batches)) => {
+                // While the threads of this file wait, another file may use their cores.
+                let _waiting = Waiting::new(&self.active.0);
+                self.queue.blocking_send(batches).map_err(|_| Dropped)
             }
-            Err(TrySendError::Closed(_)) => false,
+            Err(TrySendError::Closed(_)) => Err(Dropped),
         }
+    }
+
+    fn held_bytes(batches: &Batches) -> usize {
+        batches.iter().flatten().map(RecordBatch::get_array_memory_size).sum()
+    }
+
+    fn cancelled() -> Dropped {
+        Dropped
     }
 }
 
-/// After a panic, missing batches must not look like the end of the slot.
-impl Drop for Output<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking()
-            && let Some(slot) = &self.slot
-        {
-            let _ = slot.blocking_send(vec![Err(panicked())]);
-        }
+impl BatchSender {
+    /// Appends an error to the queue. It is lost if the stream has been dropped.
+    fn send_error(&mut self, error: DataFusionError) {
+        let _ = self.write(vec![Err(error)]);
     }
-}
-
-/// Appends a slot to the queue. Returns `false` if the queue is closed: a slot that was appended while the queue closed is
-/// never read, and a thread that fills it would block.
-fn put(queue: &Sender<Slot>, slot: Slot) -> bool {
-    queue.blocking_send(slot).is_ok() && !queue.is_closed()
 }
 
 /// Counts a file as active while this guard lives.
@@ -250,10 +223,6 @@ impl Active {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(count))
-    }
-
-    fn files(&self) -> usize {
-        self.0.load(Ordering::Relaxed).max(1)
     }
 }
 
@@ -280,6 +249,8 @@ impl Drop for Waiting<'_> {
 }
 
 /// State that the threads that read one file share.
+///
+/// The decoders are dropped before the output closes the queue: they report unknown features on drop, before the stream ends.
 struct Reading {
     scan: Scan,
     reader: SharedReader,
@@ -287,52 +258,64 @@ struct Reading {
     path: Arc<Path>,
     /// Rows that remain before the limit is reached.
     left: AtomicUsize,
+    /// The number of chunks that threads have taken to decode them.
+    chunks: AtomicU64,
     /// Bytes that were skipped before the next records, and are not reported yet.
     lost: Lock<DamageReport>,
+    /// Number of files that are currently read.
+    active: Arc<AtomicUsize>,
+    output: Ordered<BatchSender>,
 }
 
 /// The work of a thread for the part of a file that it has taken.
 enum Entered {
     /// The bytes were skipped, or their records are before the range.
     Skipped,
-    /// The thread decodes the records, into this slot of the queue if one is reserved.
-    Records(Records, Option<Sender<Batches>>),
-    /// The end of the file, an error, or the end of the stream.
+    /// The thread decodes the records, which are the chunk of this number.
+    Records(Records, u64),
+    /// The thread reports the error in place of the chunk of this number.
+    Error(Error, u64),
+    /// The end of the range.
     End,
 }
 
 impl Reading {
     /// Takes the next chunk and decodes it. Returns `false` at the end of the file, or when the stream has been dropped.
-    ///
-    /// A thread that is `alone` with the file reserves a slot only when batches are decoded: no other thread can overtake
-    /// it, and the consumer wakes up once per chunk instead of twice.
-    fn step(&self, queue: &Sender<Slot>, memory: &mut Option<Vec<u8>>, alone: bool) -> bool {
+    fn step(&self, memory: &mut Option<Vec<u8>>) -> bool {
         if self.left.load(Ordering::Relaxed) == 0 {
             return false;
         }
-        let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue, alone));
+        let entered = self.reader.next(memory.take(), |taken| self.enter(taken));
         if matches!(entered, Some(Entered::Skipped)) {
             return true;
         }
         if self.scan.read.on_error == OnError::Skip {
             self.scan.decoders.send_skipped(mem::take(&mut self.lost.lock()));
         }
-        let Some(Entered::Records(records, slot)) = entered else { return false };
-        let mut output = Output { queue, active: &self.scan.active, slot };
-        let Some(rest) = self.decode(records, &mut output) else { return false };
-        *memory = rest.reclaim();
-        true
+        match entered {
+            Some(Entered::Records(records, chunk)) => match self.decode(records, self.output.ticket(chunk)) {
+                Ok(rest) => {
+                    *memory = rest.reclaim();
+                    true
+                }
+                Err(Dropped) => false,
+            },
+            Some(Entered::Error(error, chunk)) => {
+                let mut ticket = self.output.ticket(chunk);
+                let error = explained(error, &self.scan.provenance);
+                // The error is lost if the stream has been dropped.
+                let _ = ticket.write(vec![Err(error)]).and_then(|()| ticket.finish());
+                false
+            }
+            Some(Entered::Skipped | Entered::End) | None => false,
+        }
     }
 
-    /// Reserves the slot of the next chunk, unless the thread is alone. The result is the end after an error, and when the
-    /// stream has been dropped.
-    fn enter(&self, taken: Result<Taken, Error>, queue: &Sender<Slot>, alone: bool) -> Entered {
+    /// Numbers the next chunk, as far as it is in the range and below the limit.
+    fn enter(&self, taken: Result<Taken, Error>) -> Entered {
         let Taken { segment, bytes } = match taken {
             Ok(taken) => taken,
-            Err(error) => {
-                send_error(queue, explained(error, &self.scan.provenance));
-                return Entered::End;
-            }
+            Err(error) => return Entered::Error(error, self.chunks.fetch_add(1, Ordering::Relaxed)),
         };
         self.scan.metrics.bytes_scanned.add(bytes as usize);
         let records = match segment {
@@ -349,16 +332,11 @@ impl Reading {
         let left = self.left.load(Ordering::Relaxed);
         let (records, _) = records.split_at(left);
         self.left.store(left - records.len(), Ordering::Relaxed);
-        if alone {
-            return Entered::Records(records, None);
-        }
-        let (send, slot) = channel(1);
-        if put(queue, slot) { Entered::Records(records, Some(send)) } else { Entered::End }
+        Entered::Records(records, self.chunks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the chunk, for reuse; `None`
-    /// when the stream has been dropped.
-    fn decode(&self, mut records: Records, output: &mut Output<'_>) -> Option<Records> {
+    /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the chunk, for reuse.
+    fn decode(&self, mut records: Records, mut output: Ticket<'_, BatchSender>) -> Result<Records, Dropped> {
         let columns = self.scan.decoders.columns().max(1);
         let rows = (BATCH_CELLS / columns).clamp(1, self.scan.batch_size);
         let (mut batches, mut cells) = (Batches::new(), 0);
@@ -380,12 +358,13 @@ impl Reading {
             }
             if cells >= BATCH_CELLS && !records.is_empty() {
                 cells = 0;
-                if !output.give(mem::take(&mut batches)) {
-                    return None;
-                }
+                output.write(mem::take(&mut batches))?;
             }
         }
-        output.give(batches).then_some(records)
+        // Also without batches, because this shows whether the stream has been dropped.
+        output.write(batches)?;
+        output.finish()?;
+        Ok(records)
     }
 
     fn decode_batch(&self, records: &Records) -> Result<RecordBatch> {
