@@ -17,7 +17,7 @@ use std::{
 use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::{ScalarValue, SchemaExt, config_err, plan_err, project_schema},
+    common::{ScalarValue, SchemaExt, Statistics, config_err, plan_err, project_schema, stats::Precision},
     datasource::{
         listing::PartitionedFile,
         physical_plan::{FileGroup, FileOutputMode, FileScanConfigBuilder, FileSinkConfig},
@@ -31,6 +31,7 @@ use datafusion::{
 use futures::future;
 use tfarrow_codec::{
     MessageType, OnError, RecordType,
+    frame::{FOOTER, HEADER},
     schema::{MESSAGE, with_views},
 };
 use tfarrow_dataset::{
@@ -435,6 +436,7 @@ impl TfRecordTable {
                 let empty: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?));
                 return Ok(empty);
             }
+            let statistics = self.statistics(&files);
             let threads = state.config().target_partitions();
             let files = if limit.is_none() { self.cut(files, threads).await? } else { files };
             // For a small LIMIT, read the first files in order instead of all files at once.
@@ -442,6 +444,7 @@ impl TfRecordTable {
             let source = self.source().with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
             let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
                 .with_file_groups(file_groups(files, partitions))
+                .with_statistics(statistics)
                 .with_projection_indices(projection.cloned())?
                 .with_limit(limit)
                 // A plan over long rows runs with a smaller batch size for operators that buffer rows. The scan bounds the bytes
@@ -451,6 +454,20 @@ impl TfRecordTable {
             let scan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);
             Ok(scan)
         })
+    }
+
+    /// The estimated numbers of rows and bytes of these files, by which joins are ordered. The records of compressed files are
+    /// more than estimated.
+    fn statistics(&self, files: &[PartitionedFile]) -> Statistics {
+        let unknown = Statistics::new_unknown(&self.schema);
+        let record_bytes = self.provenance.record_bytes();
+        if record_bytes == 0 {
+            return unknown;
+        }
+        let bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let rows = bytes / (HEADER + record_bytes + FOOTER);
+        unknown.with_num_rows(Precision::Inexact(rows)).with_total_byte_size(Precision::Inexact(bytes))
     }
 
     /// Plans the write of new rows to new files in the folder of the table.

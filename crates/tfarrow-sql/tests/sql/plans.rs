@@ -95,3 +95,21 @@ fn dropping_a_stream_ends_its_threads() {
     let decoded = plan.metrics().unwrap().sum_by_name("records_decoded").unwrap().as_usize();
     assert!(decoded < 50_000, "{decoded}");
 }
+
+/// A join builds its hash table of the smaller side, whatever the order of the tables.
+#[tokio::test]
+async fn a_join_reads_the_smaller_table_first() {
+    let folder = Folder::new();
+    let record = |i: i64| example(&[("i", Value::Ints(&[i]))]);
+    folder.shard("small", (0..10).map(record));
+    folder.shard("large", (0..20_000).map(record));
+    let context = session();
+    for order in [["small", "large"], ["large", "small"]] {
+        let [left, right] = order.map(|name| folder.name(name));
+        let query = format!("SELECT count(*) FROM '{left}' AS l JOIN '{right}' AS r ON l.i = r.i");
+        let plan = context.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
+        let plan = datafusion::physical_plan::displayable(plan.as_ref()).indent(false).to_string();
+        let (small, large) = (plan.find("small").unwrap(), plan.find("large").unwrap());
+        assert!(small < large, "{plan}");
+    }
+}
