@@ -1,6 +1,8 @@
 //! The table function `read_tfrecord('shards/', layout => 'list')`: a table with its own options.
 //!
 //! It is a relation planner, because DataFusion's table functions take no named arguments.
+//!
+//! Repair of DataFusion 55: apache/datafusion#17379, open. Make it a table function when these take named arguments.
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Functions of DataFusion whose results can be far longer than their arguments, with a limit for the result of one call. The memory
 //! pool of a session does not count the values of expressions, so that one call could exhaust the memory of the machine.
+//!
+//! Repair of DataFusion 55: apache/datafusion#5415, open. Delete when the memory pool counts values of expressions.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -2,6 +2,8 @@
 //!
 //! Those of DataFusion 55.2 compare the floats of a group by `<`: a group with NaN has the least or the greatest of the
 //! numbers after its last NaN, and a group of infinities only has the greatest finite number.
+//!
+//! Repair of DataFusion 55: apache/datafusion#24432, mended for 56 by #24433. Delete with DataFusion 56.
 
 use std::sync::Arc;
 

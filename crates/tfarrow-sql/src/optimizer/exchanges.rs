@@ -2,8 +2,9 @@
 //!
 //! An exchange of DataFusion that runs out of memory spills batches to files, which its readers read in the order of their
 //! creation. If several inputs spill at the same time, a reader may wait for the oldest file while its next batch is in
-//! another file, the writers wait for the reader, and the query never ends (DataFusion issue 24883, in all releases up to
-//! 55.2). An exchange with one input writes one file at a time.
+//! another file, the writers wait for the reader, and the query never ends. An exchange with one input writes one file at a time.
+//!
+//! Repair of DataFusion 55: apache/datafusion#24883, mended for 56 by #24891. Delete with DataFusion 56.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! `FROM t, UNNEST(t.list)`: a row for each item of a list of another table. DataFusion parses such joins, but has no plan
-//! for them (apache/datafusion#10048).
+//! for them.
 //!
 //! The right side is a chain of steps over a relation of one row, and refers to columns of the left side. The rule runs
 //! these steps over the rows of the left side instead:
@@ -13,6 +13,8 @@
 //!         Projection: outer_ref(t.list)
 //!           one row
 //! ```
+//!
+//! Repair of DataFusion 55: apache/datafusion#21201, open. Delete when DataFusion plans these joins.
 
 use datafusion::{
     common::{

@@ -1,4 +1,6 @@
 //! The types that `DESCRIBE` shows: without the metadata of nested Arrow fields, which DataFusion prints.
+//!
+//! Repair of DataFusion 55, of which no issue is known.
 
 use std::sync::Arc;
 
