@@ -22,19 +22,23 @@ use crate::support::{tfarrow, tfarrow_reads};
 
 fn batch(first: i64, rows: i64) -> RecordBatch {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + rows));
-    let names: ArrayRef = Arc::new(StringArray::from_iter_values((first..first + rows).map(|id| format!("n{id}"))));
+    let names: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (first..first + rows).map(|id| format!("n{id}")),
+    ));
     RecordBatch::try_from_iter([("id", ids), ("name", names)]).unwrap()
 }
 
 fn write_stream(path: &Path) {
-    let mut writer = StreamWriter::try_new(File::create(path).unwrap(), &batch(0, 1).schema()).unwrap();
+    let mut writer =
+        StreamWriter::try_new(File::create(path).unwrap(), &batch(0, 1).schema()).unwrap();
     writer.write(&batch(0, 3)).unwrap();
     writer.write(&batch(3, 4)).unwrap();
     writer.finish().unwrap();
 }
 
 fn write_file(path: &Path) {
-    let mut writer = FileWriter::try_new(File::create(path).unwrap(), &batch(0, 1).schema()).unwrap();
+    let mut writer =
+        FileWriter::try_new(File::create(path).unwrap(), &batch(0, 1).schema()).unwrap();
     writer.write(&batch(0, 3)).unwrap();
     writer.write(&batch(3, 4)).unwrap();
     writer.finish().unwrap();
@@ -49,13 +53,28 @@ fn arrow_streams_are_read_as_arrow_files_are() {
         let (file, stream, out) = (at("file.arrow"), at(name), at("out.tfrecord"));
         write_stream(Path::new(&stream));
         assert_eq!(tfarrow(&["count", &stream]).prints(), "7\n", "{name}");
-        assert_eq!(tfarrow(&["head", &stream]).prints(), tfarrow(&["head", &file]).prints(), "{name}");
-        assert_eq!(tfarrow(&["schema", &stream]).prints(), tfarrow(&["schema", &file]).prints(), "{name}");
+        assert_eq!(
+            tfarrow(&["head", &stream]).prints(),
+            tfarrow(&["head", &file]).prints(),
+            "{name}"
+        );
+        assert_eq!(
+            tfarrow(&["schema", &stream]).prints(),
+            tfarrow(&["schema", &file]).prints(),
+            "{name}"
+        );
         let verified = tfarrow(&["verify", &stream]);
-        assert!(verified.status == Some(0) && verified.stderr.contains("7 valid records"), "{name}: {verified:?}");
+        assert!(
+            verified.status == Some(0) && verified.stderr.contains("7 valid records"),
+            "{name}: {verified:?}"
+        );
         tfarrow(&["diff", &stream, &file]).ends(0);
         let query = |source: &str| format!("SELECT sum(id) AS s, max(name) AS m FROM '{source}'");
-        assert_eq!(tfarrow(&["sql", "--format", "csv", &query(&stream)]).prints(), "s,m\n21,n6\n", "{name}");
+        assert_eq!(
+            tfarrow(&["sql", "--format", "csv", &query(&stream)]).prints(),
+            "s,m\n21,n6\n",
+            "{name}"
+        );
         for target in ["out.tfrecord", "out.parquet", "out.arrow"] {
             tfarrow(&["convert", &stream, &at(target), "--overwrite"]).ends(0);
             tfarrow(&["diff", &at(target), &file]).ends(0);
@@ -96,7 +115,10 @@ fn write_parquet_without_rows(path: &Path) {
     let footer_length = u32::from_le_bytes(bytes[length..length + 4].try_into().unwrap()) as usize;
     // The field after the schema is the number of rows: a 64-bit integer, in zigzag.
     let footer = &mut bytes[length - footer_length..length];
-    let rows = footer.windows(3).position(|bytes| bytes == [0x16, 12, 0x19]).unwrap();
+    let rows = footer
+        .windows(3)
+        .position(|bytes| bytes == [0x16, 12, 0x19])
+        .unwrap();
     footer[rows + 1] = 0;
     fs::write(path, bytes).unwrap();
 }
@@ -124,7 +146,10 @@ fn a_footer_with_another_number_of_rows_than_its_row_groups_is_an_error() {
         let run = tfarrow(command);
         let all = run.stdout.clone() + &run.stderr;
         assert!(run.status != Some(0), "{command:?}: {run:?}");
-        assert!(all.contains("it states 0 rows, and its row groups have 6"), "{command:?}: {run:?}");
+        assert!(
+            all.contains("it states 0 rows, and its row groups have 6"),
+            "{command:?}: {run:?}"
+        );
     }
 }
 
@@ -132,7 +157,10 @@ fn a_footer_with_another_number_of_rows_than_its_row_groups_is_an_error() {
 fn text_that_is_not_utf8_is_an_error_with_its_column() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let names: ArrayRef = Arc::new(StringArray::from(vec!["a", "valid text that becomes invalid"]));
+    let names: ArrayRef = Arc::new(StringArray::from(vec![
+        "a",
+        "valid text that becomes invalid",
+    ]));
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)]).unwrap();
     let mut bytes = Vec::new();
@@ -140,31 +168,58 @@ fn text_that_is_not_utf8_is_an_error_with_its_column() {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     // The value of the page, not those of the statistics.
-    let value = bytes.windows(7).position(|bytes| bytes == b"invalid").unwrap();
+    let value = bytes
+        .windows(7)
+        .position(|bytes| bytes == b"invalid")
+        .unwrap();
     bytes[value] = 0xff;
     fs::write(at("a.parquet"), bytes).unwrap();
     let expected = "column \"name\" is annotated as text, and has bytes that are not UTF-8; leave the column out";
     let (file, arrow, records) = (at("a.parquet"), at("out.arrow"), at("out.tfrecord"));
-    let commands: [&[&str]; 4] =
-        [&["head", &file], &["stats", &file], &["convert", &file, &arrow], &["convert", &file, &records]];
+    let commands: [&[&str]; 4] = [
+        &["head", &file],
+        &["stats", &file],
+        &["convert", &file, &arrow],
+        &["convert", &file, &records],
+    ];
     for command in commands {
         let error = tfarrow(command).stderr;
         assert!(error.contains(expected), "{command:?}: {error}");
     }
-    tfarrow(&["convert", &at("a.parquet"), &at("id.tfrecord"), "--columns", "id"]).ends(0);
+    tfarrow(&[
+        "convert",
+        &at("a.parquet"),
+        &at("id.tfrecord"),
+        "--columns",
+        "id",
+    ])
+    .ends(0);
     for query in [
         format!("SELECT * FROM '{file}'"),
         format!("SELECT count(*) FROM '{file}' WHERE name > 'b'"),
-        format!("COPY (SELECT upper(name) AS n FROM '{file}' ORDER BY id) TO '{}'", at("copy.parquet")),
+        format!(
+            "COPY (SELECT upper(name) AS n FROM '{file}' ORDER BY id) TO '{}'",
+            at("copy.parquet")
+        ),
     ] {
         let error = tfarrow(&["sql", &query]).fails();
-        assert!(error.contains(expected) && error.contains(&file), "{query}: {error}");
+        assert!(
+            error.contains(expected) && error.contains(&file),
+            "{query}: {error}"
+        );
     }
-    let ids = tfarrow(&["sql", &format!("SELECT id FROM '{file}'"), "--format", "csv"]).prints();
+    let ids = tfarrow(&[
+        "sql",
+        &format!("SELECT id FROM '{file}'"),
+        "--format",
+        "csv",
+    ])
+    .prints();
     assert_eq!(ids, "id\n1\n2\n");
 }
 
-/// The schema of Arrow in the footer of a Parquet file, of one column of integers of 128 bits, which Polars writes.
+/// The schema of Arrow in the footer of a Parquet file, of one column of integers of 128 bits,
+/// which Polars writes.
 fn schema_of_long_integers() -> String {
     let schema = Schema::new(vec![Field::new("long", DataType::Int64, true)]);
     let mut bytes = STANDARD.decode(encode_arrow_schema(&schema)).unwrap();
@@ -183,29 +238,56 @@ fn types_that_cannot_be_read_are_errors_with_their_column() {
     let long: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let batch = RecordBatch::try_from_iter([("long", long)]).unwrap();
     let stored = KeyValue::new("ARROW:schema".to_owned(), schema_of_long_integers());
-    let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![stored])).build();
-    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata(Some(vec![stored]))
+        .build();
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true);
     let file = File::create(at("long.parquet")).unwrap();
     let mut writer = ArrowWriter::try_new_with_options(file, batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     // A stream and a file that begin with the message of the schema.
     let stream = STANDARD.decode(schema_of_long_integers()).unwrap();
-    fs::write(at("long.arrows"), [&stream[..], &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]].concat()).unwrap();
+    fs::write(
+        at("long.arrows"),
+        [&stream[..], &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]].concat(),
+    )
+    .unwrap();
     for (name, commands) in [
-        ("long.parquet", &["head", "schema", "stats", "count", "verify", "sql"][..]),
+        (
+            "long.parquet",
+            &["head", "schema", "stats", "count", "verify", "sql"][..],
+        ),
         ("long.arrows", &["head", "sql"]),
     ] {
         let file = at(name);
         for command in commands {
             let query = format!("SELECT * FROM '{file}'");
-            let run = tfarrow(&[command, if *command == "sql" { query.as_str() } else { file.as_str() }]);
+            let run = tfarrow(&[
+                command,
+                if *command == "sql" {
+                    query.as_str()
+                } else {
+                    file.as_str()
+                },
+            ]);
             let all = run.stdout.clone() + &run.stderr;
             let expected = "column \"long\" has integers of 128 bits, which cannot be read";
-            assert!(run.status != Some(0) && all.contains(expected) && all.contains(name), "{command} {name}: {run:?}");
+            assert!(
+                run.status != Some(0) && all.contains(expected) && all.contains(name),
+                "{command} {name}: {run:?}"
+            );
         }
     }
-    let external =
-        format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{}'; SELECT * FROM t", at("long.parquet"));
-    assert!(tfarrow(&["sql", &external]).fails().contains("column \"long\" has integers of 128 bits"));
+    let external = format!(
+        "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{}'; SELECT * FROM t",
+        at("long.parquet")
+    );
+    assert!(
+        tfarrow(&["sql", &external])
+            .fails()
+            .contains("column \"long\" has integers of 128 bits")
+    );
 }

@@ -1,4 +1,5 @@
-//! `tfarrow diff` by key, with tolerances, without some features, and with files of unmatched records.
+//! `tfarrow diff` by key, with tolerances, without some features, and with files of unmatched
+//! records.
 
 use std::fs;
 
@@ -13,7 +14,10 @@ use crate::support::tfarrow;
 /// An Example with an id, a name and a score.
 fn example(id: Option<i64>, name: &str, score: f32) -> Vec<u8> {
     let id = id.map(|id| ("id", KindOneof::ints([id])));
-    let others = [("name", KindOneof::bytes(name.to_owned())), ("debug/score", KindOneof::floats([score]))];
+    let others = [
+        ("name", KindOneof::bytes(name.to_owned())),
+        ("debug/score", KindOneof::floats([score])),
+    ];
     proto::example(id.into_iter().chain(others))
 }
 
@@ -28,7 +32,11 @@ impl Folder {
             example(Some(2), "c", 3.0),
             example(None, "d", 4.0),
         ];
-        let right = [example(Some(2), "b\u{7}", 2.5), example(Some(3), "e", 3.0), example(Some(1), "a", 1.0)];
+        let right = [
+            example(Some(2), "b\u{7}", 2.5),
+            example(Some(3), "e", 3.0),
+            example(Some(1), "a", 1.0),
+        ];
         fs::write(folder.path("a.tfrecord"), frame::file(left)).unwrap();
         fs::write(folder.path("b.tfrecord"), frame::file(right)).unwrap();
         folder
@@ -39,7 +47,13 @@ impl Folder {
     }
 
     fn diff(&self, args: &[&str]) -> crate::support::Run {
-        tfarrow(&[&["diff", &self.path("a.tfrecord"), &self.path("b.tfrecord")], args].concat())
+        tfarrow(
+            &[
+                &["diff", &self.path("a.tfrecord"), &self.path("b.tfrecord")],
+                args,
+            ]
+            .concat(),
+        )
     }
 }
 
@@ -61,8 +75,18 @@ fn records_are_paired_by_key() {
     let run = folder.diff(&["--on", "id,name", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let keys = serde_json::json!({"features": ["id", "name"], "missing": [1, 0], "repeated": [0, 0], "passes": 1});
-    assert_eq!((&json["keys"], &json["pairs"]["different"], &json["alone"][0]), (&keys, &1.into(), &2.into()));
-    assert_eq!(json["first"][0]["key"], serde_json::json!([[2], ["b\u{7}"]]));
+    assert_eq!(
+        (
+            &json["keys"],
+            &json["pairs"]["different"],
+            &json["alone"][0]
+        ),
+        (&keys, &1.into(), &2.into())
+    );
+    assert_eq!(
+        json["first"][0]["key"],
+        serde_json::json!([[2], ["b\u{7}"]])
+    );
     let run = folder.diff(&["--on", "name"]);
     assert!(
         run.stdout.contains("record 1: name = \"b\\u{7}\"\n"),
@@ -71,7 +95,9 @@ fn records_are_paired_by_key() {
     );
     let stderr = folder.diff(&["--on", "idd"]).ends(2);
     assert!(
-        stderr.contains("there is no feature \"idd\" (did you mean \"id\"?); there are \"debug/score\", "),
+        stderr.contains(
+            "there is no feature \"idd\" (did you mean \"id\"?); there are \"debug/score\", "
+        ),
         "{stderr}"
     );
     let json = folder.diff(&["--format", "json"]).stdout;
@@ -88,13 +114,33 @@ fn features_are_excluded_and_floats_differ_within_a_tolerance() {
     different(&["--exclude", "debug/*"], "2 records equal, 0 different");
     different(&["--tolerance", "0.5"], "2 records equal, 0 different");
     different(&["--tolerance", "0.4"], "1 record equal, 1 different");
-    different(&["--relative-tolerance", "0.2"], "2 records equal, 0 different");
-    different(&["--relative-tolerance", "0.19"], "1 record equal, 1 different");
-    different(&["--tolerance", "0.1", "--relative-tolerance", "0.16"], "2 records equal, 0 different");
+    different(
+        &["--relative-tolerance", "0.2"],
+        "2 records equal, 0 different",
+    );
+    different(
+        &["--relative-tolerance", "0.19"],
+        "1 record equal, 1 different",
+    );
+    different(
+        &["--tolerance", "0.1", "--relative-tolerance", "0.16"],
+        "2 records equal, 0 different",
+    );
     for wrong in ["-1", "x", "NaN"] {
-        assert!(folder.diff(&["--tolerance", wrong]).ends(2).contains("expected a number from 0"), "{wrong}");
+        assert!(
+            folder
+                .diff(&["--tolerance", wrong])
+                .ends(2)
+                .contains("expected a number from 0"),
+            "{wrong}"
+        );
     }
-    assert!(folder.diff(&["--memory-limit", "1GB"]).ends(2).contains("--on"));
+    assert!(
+        folder
+            .diff(&["--memory-limit", "1GB"])
+            .ends(2)
+            .contains("--on")
+    );
 }
 
 #[test]
@@ -103,11 +149,23 @@ fn records_without_a_partner_are_written_to_files() {
     let [removed, added] = ["removed.tfrecord", "added.tfrecord"].map(|name| folder.path(name));
     let args = ["--on", "id", "--only-a", &removed, "--only-b", &added];
     folder.diff(&args).ends(3);
-    let names = |path: &str| tfarrow(&["sql", &format!("SELECT name FROM '{path}'"), "--format", "csv"]).prints();
-    assert_eq!((names(&removed), names(&added)), ("name\nc\nd\n".to_owned(), "name\ne\n".to_owned()));
+    let names = |path: &str| {
+        tfarrow(&[
+            "sql",
+            &format!("SELECT name FROM '{path}'"),
+            "--format",
+            "csv",
+        ])
+        .prints()
+    };
+    assert_eq!(
+        (names(&removed), names(&added)),
+        ("name\nc\nd\n".to_owned(), "name\ne\n".to_owned())
+    );
     let stderr = folder.diff(&args).ends(2);
     assert!(
-        stderr.contains("removed.tfrecord (and 1 more outputs): already exists") && stderr.contains("--overwrite"),
+        stderr.contains("removed.tfrecord (and 1 more outputs): already exists")
+            && stderr.contains("--overwrite"),
         "{stderr}"
     );
     folder.diff(&[&args[..], &["--overwrite"]].concat()).ends(3);

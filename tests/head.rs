@@ -41,7 +41,8 @@ fn a_message_of_files_without_messages_is_refused() {
             if source == file {
                 let error = run(command).ends(2);
                 assert!(
-                    error.contains("--message applies to TFRecord sources only, and") && error.contains("is Parquet")
+                    error.contains("--message applies to TFRecord sources only, and")
+                        && error.contains("is Parquet")
                 );
             } else {
                 run(command).prints();
@@ -57,7 +58,9 @@ fn a_message_of_files_without_messages_is_refused() {
 fn head_distinguishes_absent_unset_and_empty_features() {
     check(
         &["testdata/states.tfrecord", "-n", "1"],
-        &[r#"{"b_empty":[],"f":{"unset":true},"f_empty":[],"i":[],"i_empty":[],"never":{"unset":true}}"#],
+        &[
+            r#"{"b_empty":[],"f":{"unset":true},"f_empty":[],"i":[],"i_empty":[],"never":{"unset":true}}"#,
+        ],
     );
 }
 
@@ -75,8 +78,20 @@ fn head_shows_the_context_and_the_feature_lists_of_sequences() {
 
 #[test]
 fn head_shows_raw_records_as_text_or_base64() {
-    check(&["testdata/raw.tfrecord", "-n", "1"], &[r#"{"record":"line 0: plain text, no proto"}"#]);
-    let printed = tfarrow(&["head", "--record-type", "raw", "--full", "-n", "1", "testdata/scalar.tfrecord"]).prints();
+    check(
+        &["testdata/raw.tfrecord", "-n", "1"],
+        &[r#"{"record":"line 0: plain text, no proto"}"#],
+    );
+    let printed = tfarrow(&[
+        "head",
+        "--record-type",
+        "raw",
+        "--full",
+        "-n",
+        "1",
+        "testdata/scalar.tfrecord",
+    ])
+    .prints();
     assert!(printed.starts_with(r#"{"record":{"b64":""#), "{printed}");
 }
 
@@ -96,19 +111,31 @@ fn head_shows_nan_and_infinity_as_strings() {
 #[test]
 fn head_abbreviates_long_bytes_without_full() {
     let short = tfarrow(&["head", "-n", "1", "testdata/tfds"]).prints();
-    assert!(short.starts_with(r#"{"image":["<PNG "#) && short.ends_with("],\"label\":[0]}\n"), "{short}");
+    assert!(
+        short.starts_with(r#"{"image":["<PNG "#) && short.ends_with("],\"label\":[0]}\n"),
+        "{short}"
+    );
     let full = tfarrow(&["head", "-n", "1", "--full", "testdata/tfds"]).prints();
-    assert!(full.starts_with(r#"{"image":[{"b64":"iVBORw0KGgo"#), "{full}");
+    assert!(
+        full.starts_with(r#"{"image":[{"b64":"iVBORw0KGgo"#),
+        "{full}"
+    );
 }
 
 #[test]
 fn head_continues_after_a_change_of_kind() {
-    let parts =
-        ["testdata/mixed_kinds/part-00000-of-00002.tfrecord", "testdata/mixed_kinds/part-00001-of-00002.tfrecord"];
-    let bytes = parts.map(|part| std::fs::read(path(part)).unwrap()).concat();
+    let parts = [
+        "testdata/mixed_kinds/part-00000-of-00002.tfrecord",
+        "testdata/mixed_kinds/part-00001-of-00002.tfrecord",
+    ];
+    let bytes = parts
+        .map(|part| std::fs::read(path(part)).unwrap())
+        .concat();
     let printed = tfarrow_reads(&["head", "-"], &bytes).prints();
     let expected = (0..3).map(|i| format!("{{\"x\":[{i}],\"y\":[{i}]}}\n"));
-    let expected: String = expected.chain((0..3).map(|i| format!("{{\"x\":[{i}.5],\"y\":[{i}]}}\n"))).collect();
+    let expected: String = expected
+        .chain((0..3).map(|i| format!("{{\"x\":[{i}.5],\"y\":[{i}]}}\n")))
+        .collect();
     assert_eq!(printed, expected);
 }
 
@@ -116,13 +143,19 @@ fn head_continues_after_a_change_of_kind() {
 fn head_shows_the_records_before_damage() {
     let run = tfarrow(&["head", "testdata/corrupt/data.tfrecord"]);
     assert_eq!(run.stdout.lines().count(), 1);
-    assert!(run.ends(1).starts_with("tfarrow: testdata/corrupt/data.tfrecord: record 1 (byte "));
+    assert!(
+        run.ends(1)
+            .starts_with("tfarrow: testdata/corrupt/data.tfrecord: record 1 (byte ")
+    );
 }
 
 #[test]
 fn head_stops_reading_after_the_last_shown_record() {
     let bytes = std::fs::read(path("testdata/scalar.tfrecord")).unwrap();
-    let mut child = command(&["head", "-n", "1", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = command(&["head", "-n", "1", "-"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // The stream is endless until the program closes its input.
     while stdin.write_all(&bytes).is_ok() {}

@@ -1,4 +1,5 @@
-//! Lists in Parquet files: conversions declare items as required, and read the files of earlier versions, which did not.
+//! Lists in Parquet files: conversions declare items as required, and read the files of earlier
+//! versions, which did not.
 
 use std::{
     fs::{self, File},
@@ -14,9 +15,15 @@ use tfarrow_codec::file_schema::with_nullable_items;
 
 use crate::support::{path, tfarrow};
 
-const SHAPE: [&str; 4] = ["--proto", "testdata/message/shapes.desc", "--message", "Shape"];
+const SHAPE: [&str; 4] = [
+    "--proto",
+    "testdata/message/shapes.desc",
+    "--message",
+    "Shape",
+];
 
-/// The data sets with lists: features, features without a kind, feature lists, lists of examples, and messages.
+/// The data sets with lists: features, features without a kind, feature lists, lists of examples,
+/// and messages.
 fn sources() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("testdata/ragged.tfrecord", &[]),
@@ -45,12 +52,17 @@ fn assert_required(field: &Field) {
 fn write_earlier(now: &Path, earlier: &Path) {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(now).unwrap()).unwrap();
     let schema = with_nullable_items(reader.schema(), true);
-    let mut writer = ArrowWriter::try_new(File::create(earlier).unwrap(), Arc::clone(&schema), None).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(File::create(earlier).unwrap(), Arc::clone(&schema), None).unwrap();
     for batch in reader.build().unwrap() {
         let batch = batch.unwrap();
         let columns = batch.columns().iter().zip(schema.fields());
-        let columns = columns.map(|(column, field)| cast(column, field.data_type()).unwrap()).collect();
-        writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()).unwrap();
+        let columns = columns
+            .map(|(column, field)| cast(column, field.data_type()).unwrap())
+            .collect();
+        writer
+            .write(&RecordBatch::try_new(Arc::clone(&schema), columns).unwrap())
+            .unwrap();
     }
     writer.close().unwrap();
 }
@@ -62,11 +74,20 @@ fn items_of_lists_are_required_in_converted_parquet_files() {
         let file = folder.path().join(format!("{number}.parquet"));
         tfarrow(&[&["convert", source, file.to_str().unwrap()], options].concat()).ends(0);
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file).unwrap()).unwrap();
-        reader.schema().fields().iter().for_each(|field| assert_required(field));
+        reader
+            .schema()
+            .fields()
+            .iter()
+            .for_each(|field| assert_required(field));
         // A list is null, or empty, or has an item, at these levels.
         let columns = reader.parquet_schema().columns();
-        let lists = columns.iter().filter(|column| column.max_rep_level() == 1 && column.path().parts().len() == 3);
-        assert!(lists.clone().count() > 0 && lists.clone().all(|column| column.max_def_level() <= 2), "{source}");
+        let lists = columns
+            .iter()
+            .filter(|column| column.max_rep_level() == 1 && column.path().parts().len() == 3);
+        assert!(
+            lists.clone().count() > 0 && lists.clone().all(|column| column.max_def_level() <= 2),
+            "{source}"
+        );
     }
 }
 
@@ -83,7 +104,11 @@ fn files_of_earlier_versions_are_read_with_new_ones() {
         for (number, from) in [&now, &earlier].into_iter().enumerate() {
             let back = at(&format!("{number}.tfrecord"));
             tfarrow(&["convert", from, &back]).ends(0);
-            assert!(tfarrow(&[&["diff", &now, from][..]].concat()).prints().ends_with("equal\n"));
+            assert!(
+                tfarrow(&[&["diff", &now, from][..]].concat())
+                    .prints()
+                    .ends_with("equal\n")
+            );
         }
         let bytes = fs::read(at("0.tfrecord")).unwrap();
         assert_eq!(fs::read(at("1.tfrecord")).unwrap(), bytes, "{source}");
@@ -99,12 +124,33 @@ fn files_of_earlier_versions_are_read_with_new_ones() {
         }
         tfarrow(&["convert", &both, &at("merged.tfrecord")]).ends(0);
         assert_eq!(fs::read(at("merged.tfrecord")).unwrap(), twice, "{source}");
-        tfarrow(&["convert", &both, &at("shards/"), "--to", "parquet", "--shards", "3"]).ends(0);
+        tfarrow(&[
+            "convert",
+            &both,
+            &at("shards/"),
+            "--to",
+            "parquet",
+            "--shards",
+            "3",
+        ])
+        .ends(0);
         for command in ["head", "count", "schema"] {
             tfarrow(&[command, &both]).prints();
         }
-        let rows = |name: &str| tfarrow(&["sql", &format!("SELECT * FROM '{name}'"), "--format", "ndjson"]).prints();
-        assert_eq!(rows(&both), [rows(&earlier), rows(&now)].concat(), "{source}");
+        let rows = |name: &str| {
+            tfarrow(&[
+                "sql",
+                &format!("SELECT * FROM '{name}'"),
+                "--format",
+                "ndjson",
+            ])
+            .prints()
+        };
+        assert_eq!(
+            rows(&both),
+            [rows(&earlier), rows(&now)].concat(),
+            "{source}"
+        );
     }
 }
 
@@ -113,7 +159,11 @@ fn files_of_earlier_versions_are_read_with_new_ones() {
 fn functions_of_sql_put_nulls_in_the_lists_of_converted_files() {
     let folder = tempfile::tempdir().unwrap();
     for format in ["parquet", "arrow"] {
-        let file = folder.path().join(format!("ragged.{format}")).display().to_string();
+        let file = folder
+            .path()
+            .join(format!("ragged.{format}"))
+            .display()
+            .to_string();
         tfarrow(&["convert", "testdata/ragged.tfrecord", &file]).ends(0);
         for list in [
             "array_resize(ints, 9)",

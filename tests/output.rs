@@ -6,7 +6,10 @@ use crate::support::{command, tfarrow};
 
 #[track_caller]
 fn check(format: &str, query: &str, expected: &str) {
-    assert_eq!(tfarrow(&["sql", "--format", format, query]).prints(), expected);
+    assert_eq!(
+        tfarrow(&["sql", "--format", format, query]).prints(),
+        expected
+    );
 }
 
 #[test]
@@ -23,7 +26,11 @@ fn tables_are_aligned() {
 +----+------+------+
 ",
     );
-    check("table", "SELECT 1 AS a WHERE false", "+---+\n| a |\n+---+\n+---+\n");
+    check(
+        "table",
+        "SELECT 1 AS a WHERE false",
+        "+---+\n| a |\n+---+\n+---+\n",
+    );
 }
 
 #[test]
@@ -31,21 +38,32 @@ fn tables_abbreviate_long_values() {
     let printed = tfarrow(&["sql", "SELECT image, label FROM 'testdata/tfds/' LIMIT 1"]).prints();
     assert!(printed.contains("| <PNG "), "{printed}");
     let printed = tfarrow(&["sql", "SELECT range(1000) AS r"]).prints();
-    assert!(printed.contains("| [0, 1, 2, 3, 4, 5, … 994 more] |"), "{printed}");
+    assert!(
+        printed.contains("| [0, 1, 2, 3, 4, 5, … 994 more] |"),
+        "{printed}"
+    );
     let printed = tfarrow(&["sql", "SELECT repeat('x', 100000) AS r"]).prints();
     assert!(printed.contains("xxx… <100 kB> |"), "{printed}");
 }
 
 #[test]
 fn tables_escape_control_characters() {
-    let printed = tfarrow(&["sql", "SELECT chr(27) || '[2J' || chr(10) AS a, decode('ff00', 'hex') AS b"]).prints();
+    let printed = tfarrow(&[
+        "sql",
+        "SELECT chr(27) || '[2J' || chr(10) AS a, decode('ff00', 'hex') AS b",
+    ])
+    .prints();
     assert!(printed.contains(r"| \u{1b}[2J\n | x'ff00' |"), "{printed}");
 }
 
 #[test]
 fn lines_have_one_value_each() {
     let query = "SELECT * FROM (VALUES (1, 'a'), (20, NULL)) AS t(number, s)";
-    check("line", query, "number = 1\n     s = a\n\nnumber = 20\n     s = NULL\n\n");
+    check(
+        "line",
+        query,
+        "number = 1\n     s = a\n\nnumber = 20\n     s = NULL\n\n",
+    );
     check("line", "SELECT 1 AS a WHERE false", "");
 }
 
@@ -67,7 +85,11 @@ fn markdown_and_html_are_escaped_and_complete() {
 
 #[test]
 fn csv_distinguishes_null_from_empty_text() {
-    check("csv", "SELECT NULL AS a, '' AS b, 'x,\"y\"' AS c", "a,b,c\n,\"\",\"x,\"\"y\"\"\"\n");
+    check(
+        "csv",
+        "SELECT NULL AS a, '' AS b, 'x,\"y\"' AS c",
+        "a,b,c\n,\"\",\"x,\"\"y\"\"\"\n",
+    );
     check("csv", "SELECT CAST(NULL AS INT) AS a", "a\n\"\"\n");
     check(
         "csv",
@@ -79,8 +101,16 @@ fn csv_distinguishes_null_from_empty_text() {
 #[test]
 fn json_is_one_array_and_ndjson_has_one_object_per_line() {
     let query = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS t(n, s)";
-    check("json", query, "[{\"n\":1,\"s\":\"a\"},\n {\"n\":2,\"s\":null}]\n");
-    check("ndjson", query, "{\"n\":1,\"s\":\"a\"}\n{\"n\":2,\"s\":null}\n");
+    check(
+        "json",
+        query,
+        "[{\"n\":1,\"s\":\"a\"},\n {\"n\":2,\"s\":null}]\n",
+    );
+    check(
+        "ndjson",
+        query,
+        "{\"n\":1,\"s\":\"a\"}\n{\"n\":2,\"s\":null}\n",
+    );
     check("json", "SELECT 1 AS a WHERE false", "[]\n");
 }
 
@@ -111,8 +141,15 @@ fn a_full_standard_error_does_not_change_the_exit_status() {
         (&["verify", "testdata/corrupt/data.tfrecord"], 3),
         (&["count", "nosuch"], 1),
     ] {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        assert_eq!(command(args).stderr(full).status().unwrap().code(), Some(status), "{args:?}");
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        assert_eq!(
+            command(args).stderr(full).status().unwrap().code(),
+            Some(status),
+            "{args:?}"
+        );
     }
 }
 
@@ -153,17 +190,28 @@ fn a_full_standard_output_is_an_error() {
         &["diff", sound, sound],
     ];
     for args in cases {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
         let output = command(args).stdout(full).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
-        assert!(stderr.contains("No space left on device"), "{args:?}: {stderr}");
+        assert!(
+            stderr.contains("No space left on device"),
+            "{args:?}: {stderr}"
+        );
     }
 }
 
 #[test]
 fn help_and_version_succeed_if_standard_output_is_closed() {
-    for args in [&["--help"][..], &["sql", "--help"], &["--version"], &["verify", "testdata/scalar.tfrecord"]] {
+    for args in [
+        &["--help"][..],
+        &["sql", "--help"],
+        &["--version"],
+        &["verify", "testdata/scalar.tfrecord"],
+    ] {
         let mut child = command(args).stdout(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
@@ -176,11 +224,21 @@ fn help_and_version_succeed_if_standard_output_is_closed() {
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let query = "SELECT a.value FROM range(10000000) AS a";
-    for args in [&["sql", "--format", "csv", query][..], &["head", "-n", "200", "--full", "testdata/shards"]] {
+    for args in [
+        &["sql", "--format", "csv", query][..],
+        &["head", "-n", "200", "--full", "testdata/shards"],
+    ] {
         let mut child = command(args).stdout(Stdio::piped()).spawn().unwrap();
         let mut byte = [0];
         child.stdout.take().unwrap().read_exact(&mut byte).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""), "{args:?}");
+        assert_eq!(
+            (
+                output.status.code(),
+                String::from_utf8_lossy(&output.stderr).as_ref()
+            ),
+            (Some(0), ""),
+            "{args:?}"
+        );
     }
 }

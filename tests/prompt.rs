@@ -1,7 +1,7 @@
 //! The prompt of `tfarrow sql` on pseudo-terminals.
 //!
-//! Whole screens after a session are compared with the files of `tests/screens/`; `TFARROW_UPDATE=1 cargo test prompt` writes
-//! these files for review.
+//! Whole screens after a session are compared with the files of `tests/screens/`; `TFARROW_UPDATE=1
+//! cargo test prompt` writes these files for review.
 
 use std::{
     env, fs,
@@ -38,18 +38,36 @@ impl Terminal {
 
     /// A prompt with these variables, without styles.
     fn open_with(state: &Path, variables: &[(&str, &str)]) -> Self {
-        let variables: Vec<_> = variables.iter().copied().chain([("NO_COLOR", "1")]).collect();
+        let variables: Vec<_> = variables
+            .iter()
+            .copied()
+            .chain([("NO_COLOR", "1")])
+            .collect();
         Self::sized(24, 80, state, &variables)
     }
 
     /// A prompt on a terminal of these rows and columns, with these variables.
     fn sized(rows: u16, columns: u16, state: &Path, variables: &[(&str, &str)]) -> Self {
-        let size = nix::pty::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        let nix::pty::OpenptyResult { master, slave } = nix::pty::openpty(Some(&size), None).unwrap();
+        let size = nix::pty::Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let nix::pty::OpenptyResult { master, slave } =
+            nix::pty::openpty(Some(&size), None).unwrap();
         let terminal = || Stdio::from(slave.try_clone().unwrap());
         let mut program = command(&["sql"]);
-        program.env("XDG_STATE_HOME", state).env("TERM", "xterm").envs(variables.iter().copied());
-        let child = program.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
+        program
+            .env("XDG_STATE_HOME", state)
+            .env("TERM", "xterm")
+            .envs(variables.iter().copied());
+        let child = program
+            .stdin(terminal())
+            .stdout(terminal())
+            .stderr(terminal())
+            .spawn()
+            .unwrap();
         let (pid, (alive, watched)) = (child.id().to_string(), mpsc::channel::<()>());
         thread::spawn(move || {
             // A test whose expected output does not come fails, and does not hang.
@@ -58,21 +76,32 @@ impl Terminal {
             }
         });
         let screen = vt100::Parser::new(rows, columns, 0);
-        Self { child, master: master.into(), shown: String::new(), total: 0, screen, _alive: alive }
+        Self {
+            child,
+            master: master.into(),
+            shown: String::new(),
+            total: 0,
+            screen,
+            _alive: alive,
+        }
     }
 
     /// Reads more output. `false` after the program has closed the terminal.
     fn read(&mut self) -> bool {
         let mut some = [0; 4096];
         // Reading from a terminal is an error after the program has closed it.
-        let Ok(count @ 1..) = self.master.read(&mut some) else { return false };
-        self.shown.push_str(&String::from_utf8_lossy(&some[..count]));
+        let Ok(count @ 1..) = self.master.read(&mut some) else {
+            return false;
+        };
+        self.shown
+            .push_str(&String::from_utf8_lossy(&some[..count]));
         self.total += count;
         self.screen.process(&some[..count]);
         true
     }
 
-    /// Reads until the terminal shows `part`. The typed text must not contain `part`, because the terminal echoes it.
+    /// Reads until the terminal shows `part`. The typed text must not contain `part`, because the
+    /// terminal echoes it.
     fn shows(&mut self, part: &str) {
         let end = loop {
             if let Some(at) = self.shown.find(part) {
@@ -83,8 +112,8 @@ impl Terminal {
         self.shown.drain(..end);
     }
 
-    /// Reads until the screen has `part`, and the line of the cursor is `line`. After a statement that is a part of the screen,
-    /// the next prompt follows its result.
+    /// Reads until the screen has `part`, and the line of the cursor is `line`. After a statement
+    /// that is a part of the screen, the next prompt follows its result.
     fn displays(&mut self, part: &str, line: &str) {
         loop {
             let screen = self.screen.screen();
@@ -94,7 +123,11 @@ impl Terminal {
             if current.trim() == line && screen.contents().contains(part) {
                 return;
             }
-            assert!(self.read(), "{part:?} is not on the screen:\n{}", self.screen.screen().contents());
+            assert!(
+                self.read(),
+                "{part:?} is not on the screen:\n{}",
+                self.screen.screen().contents()
+            );
         }
     }
 
@@ -107,7 +140,8 @@ impl Terminal {
     }
 }
 
-/// The screen after a session: statements of several lines, tables, an error, and commands of the prompt.
+/// The screen after a session: statements of several lines, tables, an error, and commands of the
+/// prompt.
 #[test]
 fn sessions_have_golden_screens() {
     for (rows, columns) in [(24, 80), (50, 200)] {
@@ -117,11 +151,27 @@ fn sessions_have_golden_screens() {
         for (typed, part, line) in [
             ("\\timing\r", "timing is off", "tfarrow>"),
             ("SELECT label, count(*) AS records\r", "AS records", "->"),
-            ("FROM 'testdata/shards/' GROUP BY label ORDER BY label;\r", "BY label;", "tfarrow>"),
-            ("SELECT * FROM 'testdata/shards/' ORDER BY price DESC LIMIT 3;\r", "LIMIT 3;", "tfarrow>"),
-            ("SELECT labl FROM 'testdata/shards/';\r", "did you mean", "tfarrow>"),
+            (
+                "FROM 'testdata/shards/' GROUP BY label ORDER BY label;\r",
+                "BY label;",
+                "tfarrow>",
+            ),
+            (
+                "SELECT * FROM 'testdata/shards/' ORDER BY price DESC LIMIT 3;\r",
+                "LIMIT 3;",
+                "tfarrow>",
+            ),
+            (
+                "SELECT labl FROM 'testdata/shards/';\r",
+                "did you mean",
+                "tfarrow>",
+            ),
             ("\\x\r", "the format is line", "tfarrow>"),
-            ("SELECT city, tags FROM 'testdata/sha\t' LIMIT 1;\r", "tags = ", "tfarrow>"),
+            (
+                "SELECT city, tags FROM 'testdata/sha\t' LIMIT 1;\r",
+                "tags = ",
+                "tfarrow>",
+            ),
         ] {
             terminal.types(typed);
             terminal.displays(part, line);
@@ -133,7 +183,12 @@ fn sessions_have_golden_screens() {
         if env::var_os("TFARROW_UPDATE").is_some() {
             fs::write(&file, format!("{shown}\n")).unwrap();
         }
-        assert_eq!(format!("{shown}\n"), fs::read_to_string(&file).unwrap(), "{}", file.display());
+        assert_eq!(
+            format!("{shown}\n"),
+            fs::read_to_string(&file).unwrap(),
+            "{}",
+            file.display()
+        );
     }
 }
 
@@ -159,7 +214,8 @@ fn a_long_line_is_not_drawn_again_for_each_character() {
     let list = "1, ".repeat(1_000);
     terminal.types(&format!("SELECT 42 IN ({list}42) AS found;\r"));
     terminal.shows("| true    |");
-    // Drawing the line for each of 3,000 characters takes 20 MB, and for each row of the terminal much less.
+    // Drawing the line for each of 3,000 characters takes 20 MB, and for each row of the terminal
+    // much less.
     let shown = terminal.total;
     assert!(shown < 2_000_000, "{shown} bytes");
     terminal.types("\\q\r");
@@ -183,7 +239,8 @@ fn a_byte_that_is_not_utf_8_does_not_end_the_session() {
     terminal.ends();
 }
 
-/// Ctrl-C cancels a query that computes without an output, and frees its threads for the next query.
+/// Ctrl-C cancels a query that computes without an output, and frees its threads for the next
+/// query.
 #[test]
 fn ctrl_c_at_the_prompt_frees_the_threads_for_the_next_query() {
     let state = tempfile::tempdir().unwrap();
@@ -198,7 +255,13 @@ fn ctrl_c_at_the_prompt_frees_the_threads_for_the_next_query() {
         terminal.types(&format!("SELECT 6 * 7 AS answer; {query};\r"));
         terminal.shows("|     42 |");
         let pid = terminal.child.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-2", &pid]).status().unwrap().success());
+        assert!(
+            std::process::Command::new("kill")
+                .args(["-2", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
         terminal.shows("stopped");
         terminal.shows("tfarrow> ");
     }
@@ -216,10 +279,16 @@ fn a_terminal_gets_a_prompt() {
     terminal.shows("tfarrow> ");
     for (typed, shown) in [
         ("SELECT label, count(*)\r", "-> "),
-        (" AS records FROM 'testdata/shards/' GROUP BY 1;\r", "4 rows, 0."),
+        (
+            " AS records FROM 'testdata/shards/' GROUP BY 1;\r",
+            "4 rows, 0.",
+        ),
         ("SELECT nosuch;\r", "no column nosuch"),
         ("\\d\r", "there are no tables"),
-        ("CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 'testdata/scalar.tfrecord';\r", "done, 0."),
+        (
+            "CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 'testdata/scalar.tfrecord';\r",
+            "done, 0.",
+        ),
         ("\\d\r", "BASE TABLE"),
         ("\\d t\r", "| payload "),
         ("\\d 'testdata/shards/'\r", "| image/encoded "),
@@ -239,7 +308,10 @@ fn a_terminal_gets_a_prompt() {
         ("\\format table\r", "the format is table"),
         ("\\rows\r", "tables show up to 40 rows"),
         ("\\rows 3\r", "tables show up to 3 rows"),
-        ("SELECT value FROM range(9);\r", "9 rows (3 shown), 1 column"),
+        (
+            "SELECT value FROM range(9);\r",
+            "9 rows (3 shown), 1 column",
+        ),
         ("\\i sql/01-class-balance.sql\r", "| label | records |"),
         ("\\i nosuch.sql\r", "nosuch.sql: No such file"),
         ("\\timing\r", "timing is off"),
@@ -256,7 +328,10 @@ fn a_terminal_gets_a_prompt() {
     terminal.ends();
     let history = std::fs::read_to_string(state.path().join("tfarrow/history")).unwrap();
     assert!(history.contains("select 6 * 7 AS answer;"), "{history}");
-    assert_eq!(std::fs::read_to_string(state.path().join("x.csv")).unwrap(), "answer\n42\n");
+    assert_eq!(
+        std::fs::read_to_string(state.path().join("x.csv")).unwrap(),
+        "answer\n42\n"
+    );
     // Ctrl-D and words end the prompt too.
     for end in ["\u{4}", "exit\r", "quit\r", "EXIT;\r", " quit \r"] {
         let mut terminal = Terminal::open(state.path());
@@ -272,9 +347,15 @@ fn columns_are_completed_after_from() {
     let mut terminal = Terminal::open(state.path());
     terminal.shows("tfarrow> ");
     for (typed, shown) in [
-        ("SELECT count(*) AS n FROM 'testdata/shards/' WHERE pric\t > 40;\r", "|    83 |"),
+        (
+            "SELECT count(*) AS n FROM 'testdata/shards/' WHERE pric\t > 40;\r",
+            "|    83 |",
+        ),
         // Files that were named before have columns before FROM.
-        ("SELECT max(\"image/h\t) AS h FROM 'testdata/shards/';\r", "|     8 |"),
+        (
+            "SELECT max(\"image/h\t) AS h FROM 'testdata/shards/';\r",
+            "|     8 |",
+        ),
     ] {
         terminal.types(typed);
         terminal.shows(shown);
@@ -297,7 +378,8 @@ fn script(folder: &std::path::Path, text: &str) -> String {
 fn the_editor_of_the_user_changes_a_statement() {
     let state = tempfile::tempdir().unwrap();
     let editor = script(state.path(), "sed -i 's/6/5/' \"$2\"; test \"$1\" = --wait");
-    let mut terminal = Terminal::open_with(state.path(), &[("EDITOR", &format!("{editor} --wait"))]);
+    let mut terminal =
+        Terminal::open_with(state.path(), &[("EDITOR", &format!("{editor} --wait"))]);
     terminal.shows("tfarrow> ");
     terminal.types("SELECT 6 *\r");
     terminal.shows("-> ");
@@ -316,7 +398,10 @@ fn the_editor_of_the_user_changes_a_statement() {
     terminal.types("\\q\r");
     terminal.ends();
     // An empty variable is unset.
-    let mut terminal = Terminal::open_with(state.path(), &[("VISUAL", ""), ("EDITOR", "/nosuch/editor")]);
+    let mut terminal = Terminal::open_with(
+        state.path(),
+        &[("VISUAL", ""), ("EDITOR", "/nosuch/editor")],
+    );
     terminal.shows("tfarrow> ");
     terminal.types("\\e\r");
     terminal.shows("set EDITOR to the command of an editor");
@@ -352,7 +437,13 @@ fn a_pipe_in_place_of_the_history_does_not_block_the_prompt() {
     let state = tempfile::tempdir().unwrap();
     let history = state.path().join("tfarrow/history");
     std::fs::create_dir(state.path().join("tfarrow")).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(&history).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&history)
+            .status()
+            .unwrap()
+            .success()
+    );
     let mut terminal = Terminal::open(state.path());
     terminal.shows("tfarrow> ");
     terminal.types("SELECT 6 * 7 AS answer;\r");

@@ -1,4 +1,5 @@
-//! The recipes of `sql/`: each runs in the program unchanged, and an `.slt` file contains its expected results.
+//! The recipes of `sql/`: each runs in the program unchanged, and an `.slt` file contains its
+//! expected results.
 //!
 //! `TFARROW_UPDATE=1 cargo test recipes` writes the results into the `.slt` files for review.
 
@@ -16,8 +17,12 @@ use crate::support::{path, root, tfarrow};
 
 /// The files of `sql/` with this extension, sorted.
 fn files(extension: &str) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(path("sql")).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+    let files = std::fs::read_dir(path("sql"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .collect();
     files.sort();
     files
 }
@@ -25,9 +30,17 @@ fn files(extension: &str) -> Vec<PathBuf> {
 /// The statements of a recipe, without comments.
 fn statements(recipe: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(recipe).unwrap();
-    let code: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+    let code: Vec<_> = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("--"))
+        .collect();
     let statements = code.join("\n");
-    statements.split(';').map(str::trim).filter(|s| !s.is_empty()).map(str::to_owned).collect()
+    statements
+        .split(';')
+        .map(str::trim)
+        .filter(|s| !s.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -36,10 +49,22 @@ fn every_recipe_runs_unchanged() {
     assert!(recipes.len() >= 10);
     for recipe in recipes {
         let text = std::fs::read_to_string(&recipe).unwrap();
-        assert!(text.starts_with("-- "), "{} starts without a comment", recipe.display());
+        assert!(
+            text.starts_with("-- "),
+            "{} starts without a comment",
+            recipe.display()
+        );
         let printed = tfarrow(&["sql", "-f", recipe.to_str().unwrap()]).prints();
-        let tables = printed.lines().filter(|line| line.starts_with("+-")).count();
-        assert_eq!(tables, 3 * statements(&recipe).len(), "{}: {printed}", recipe.display());
+        let tables = printed
+            .lines()
+            .filter(|line| line.starts_with("+-"))
+            .count();
+        assert_eq!(
+            tables,
+            3 * statements(&recipe).len(),
+            "{}: {printed}",
+            recipe.display()
+        );
     }
 }
 
@@ -48,7 +73,11 @@ fn every_statement_of_a_recipe_has_an_expected_result() {
     for recipe in files("sql") {
         let answers = std::fs::read_to_string(recipe.with_extension("slt")).unwrap();
         for statement in statements(&recipe) {
-            assert!(answers.contains(&format!("\n{statement}\n----\n")), "{}: {statement}", recipe.display());
+            assert!(
+                answers.contains(&format!("\n{statement}\n----\n")),
+                "{}: {statement}",
+                recipe.display()
+            );
         }
     }
 }
@@ -58,15 +87,25 @@ async fn results_match_the_slt_files() {
     // Recipes name their files relative to the root of the repository.
     std::env::set_current_dir(root()).unwrap();
     for file in files("slt") {
-        let runner = || Runner::new(|| async { Ok(Database(session_context(SessionOptions::default())?)) });
+        let runner =
+            || Runner::new(|| async { Ok(Database(session_context(SessionOptions::default())?)) });
         if std::env::var_os("TFARROW_UPDATE").is_some() {
-            let (validator, normalizer) = (sqllogictest::default_validator, sqllogictest::default_normalizer);
+            let (validator, normalizer) = (
+                sqllogictest::default_validator,
+                sqllogictest::default_normalizer,
+            );
             let columns = sqllogictest::strict_column_validator;
-            runner().update_test_file(&file, " ", validator, normalizer, columns).await.unwrap();
+            runner()
+                .update_test_file(&file, " ", validator, normalizer, columns)
+                .await
+                .unwrap();
         }
         let mut runner = runner();
         runner.with_column_validator(sqllogictest::strict_column_validator);
-        runner.run_file_async(&file).await.unwrap_or_else(|e| panic!("{e}"));
+        runner
+            .run_file_async(&file)
+            .await
+            .unwrap_or_else(|e| panic!("{e}"));
     }
 }
 
@@ -97,7 +136,12 @@ impl AsyncDB for Database {
 
     async fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failed> {
         let frame = self.0.sql(sql).await?;
-        let types: Vec<_> = frame.schema().fields().iter().map(|field| column_type(field.data_type())).collect();
+        let types: Vec<_> = frame
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| column_type(field.data_type()))
+            .collect();
         let batches = frame.collect().await?;
         if types.is_empty() {
             return Ok(DBOutput::StatementComplete(0));
@@ -111,9 +155,18 @@ impl AsyncDB for Database {
             }
         };
         let rows = batches.iter().flat_map(|batch| {
-            (0..batch.num_rows()).map(move |row| batch.columns().iter().map(|column| cell(column, row)).collect())
+            (0..batch.num_rows()).map(move |row| {
+                batch
+                    .columns()
+                    .iter()
+                    .map(|column| cell(column, row))
+                    .collect()
+            })
         });
-        Ok(DBOutput::Rows { types, rows: rows.collect() })
+        Ok(DBOutput::Rows {
+            types,
+            rows: rows.collect(),
+        })
     }
 
     async fn shutdown(&mut self) {}

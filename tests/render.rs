@@ -14,7 +14,11 @@ use crate::support::{path, tfarrow};
 
 /// The absolute path of test data. The library and the program run in different folders.
 fn source(name: &str) -> String {
-    path("testdata").join(name).into_os_string().into_string().unwrap()
+    path("testdata")
+        .join(name)
+        .into_os_string()
+        .into_string()
+        .unwrap()
 }
 
 fn shards(source: &str) -> Vec<Shard> {
@@ -39,15 +43,30 @@ fn go_on(_bytes: u64, _records: u64) -> ControlFlow<()> {
 fn schemas() {
     let source = source("shards/");
     let found = inferred_schema(&source);
-    for name in ["table", "json", "arrow", "python", "rust", "sql", "features-json"] {
+    for name in [
+        "table",
+        "json",
+        "arrow",
+        "python",
+        "rust",
+        "sql",
+        "features-json",
+    ] {
         let format = SchemaFormat::from_name(name).unwrap();
         let text = render::schema_text(&found, format, slice::from_ref(&source), None).unwrap();
-        assert_eq!(tfarrow(&["schema", &source, "--format", name]).prints(), text + "\n", "{name}");
+        assert_eq!(
+            tfarrow(&["schema", &source, "--format", name]).prints(),
+            text + "\n",
+            "{name}"
+        );
         assert!(render::schema_omissions(&found, format).is_empty());
     }
     assert!(render::schema_warnings(&found).is_empty());
     let narrow = render::schema_text(&found, SchemaFormat::Table, &[], Some(70)).unwrap();
-    assert!(narrow.lines().all(|line| line.chars().count() <= 70), "{narrow}");
+    assert!(
+        narrow.lines().all(|line| line.chars().count() <= 70),
+        "{narrow}"
+    );
     assert!(render::schema_text(&found, SchemaFormat::Pbtxt, &[], None).is_err());
     assert_eq!(SchemaFormat::from_name("xml"), None);
 }
@@ -57,7 +76,10 @@ fn warnings() {
     let source = source("mixed_kinds/");
     let warnings = render::schema_warnings(&inferred_schema(&source));
     assert!(!warnings.is_empty());
-    let lines: Vec<_> = warnings.iter().map(|warning| format!("tfarrow: {warning}\n")).collect();
+    let lines: Vec<_> = warnings
+        .iter()
+        .map(|warning| format!("tfarrow: {warning}\n"))
+        .collect();
     assert_eq!(tfarrow(&["schema", &source]).ends(3), lines.concat());
     assert!(render::record_warnings(&statistics(&source).inferred).is_empty());
 }
@@ -67,49 +89,102 @@ fn figures() {
     let source = source("shards/");
     let text = render::statistics_text(&statistics(&source).summarize(), None);
     assert_eq!(tfarrow(&["stats", &source]).prints(), text + "\n");
-    let sliced = Statistics::collect_sliced(&shards(&source), &InferOptions::default(), &go_on, "label").unwrap();
+    let sliced =
+        Statistics::collect_sliced(&shards(&source), &InferOptions::default(), &go_on, "label")
+            .unwrap();
     let report = StatisticsReport::sliced(&sliced, "label");
     let text = render::sliced_statistics_text(&report, None);
-    assert_eq!(tfarrow(&["stats", &source, "--by", "label"]).prints(), text + "\n");
+    assert_eq!(
+        tfarrow(&["stats", &source, "--by", "label"]).prints(),
+        text + "\n"
+    );
     let json: Value = serde_json::from_str(&render::statistics_json(&report).unwrap()).unwrap();
     assert_eq!(json["by"], "label");
 }
 
 #[test]
 fn anomalies_and_pages() {
-    let (today, before) = (source("shards/train-00000-of-00004.tfrecord"), source("shards/"));
-    let expected = Expected { baseline: Some(statistics(&before)), max_drift: Some(0.01), ..Expected::default() };
+    let (today, before) = (
+        source("shards/train-00000-of-00004.tfrecord"),
+        source("shards/"),
+    );
+    let expected = Expected {
+        baseline: Some(statistics(&before)),
+        max_drift: Some(0.01),
+        ..Expected::default()
+    };
     let options = InferOptions::default();
     let profiler = || RecordProfiler::new(24);
-    let (compared, profilers) = Comparison::run_with(&shards(&today), expected, &options, &go_on, profiler).unwrap();
+    let (compared, profilers) =
+        Comparison::run_with(&shards(&today), expected, &options, &go_on, profiler).unwrap();
     assert!(compared.has_anomalies());
     let printed = |command: &str, more: &[&str]| {
-        let args = [command, &today, "--baseline", &before, "--max-drift", "0.01"];
+        let args = [
+            command,
+            &today,
+            "--baseline",
+            &before,
+            "--max-drift",
+            "0.01",
+        ];
         tfarrow(&[args.as_slice(), more].concat()).stdout
     };
     let text = render::validation_text(&compared.found, &compared.distances, None);
     assert_eq!(printed("validate", &[]), text + "\n");
     let json = render::validation_json(&compared.found, &compared.distances).unwrap();
     assert_eq!(printed("validate", &["--format", "json"]), json + "\n");
-    let (shards, profile) = (shards(&today), RecordProfiler::merged(24, profilers).finish());
-    let page = render::report_page("title", &compared, &profile, &shards, &tfarrow_dataset::ReadOptions::default());
-    assert_eq!(printed("report", &["--title", "title", "-o", "-"]), page.unwrap().html);
+    let (shards, profile) = (
+        shards(&today),
+        RecordProfiler::merged(24, profilers).finish(),
+    );
+    let page = render::report_page(
+        "title",
+        &compared,
+        &profile,
+        &shards,
+        &tfarrow_dataset::ReadOptions::default(),
+    );
+    assert_eq!(
+        printed("report", &["--title", "title", "-o", "-"]),
+        page.unwrap().html
+    );
 }
 
 #[test]
 fn faults() {
     let names = ["length", "data"].map(|name| source(&format!("corrupt/{name}.tfrecord")));
-    let Resolved { shards, skipped_files, missing } = resolve_filtered(&names, FormatFilter::ToVerify).unwrap();
-    let found = verify(shards, &VerifyOptions { max_faults: 100, ..VerifyOptions::default() }, &go_on).unwrap();
+    let Resolved {
+        shards,
+        skipped_files,
+        missing,
+    } = resolve_filtered(&names, FormatFilter::ToVerify).unwrap();
+    let found = verify(
+        shards,
+        &VerifyOptions {
+            max_faults: 100,
+            ..VerifyOptions::default()
+        },
+        &go_on,
+    )
+    .unwrap();
     let damage = &found.damage;
     let text = render::faults_text(damage);
     let printed = tfarrow(&["verify", &names[0], &names[1]]);
     assert_eq!(printed.stdout, text.clone() + "\n");
-    assert_eq!(render::faults_summary(damage), "2 faults (1 length, 1 data)");
+    assert_eq!(
+        render::faults_summary(damage),
+        "2 faults (1 length, 1 data)"
+    );
     let summary = printed.stderr.trim_end().trim_start_matches("tfarrow: ");
-    assert_eq!(render::verify_text(&found), format!("{text}\n{}", summary.lines().last().unwrap()));
+    assert_eq!(
+        render::verify_text(&found),
+        format!("{text}\n{}", summary.lines().last().unwrap())
+    );
     let json = render::verify_json(&found, &skipped_files, &missing).unwrap();
-    assert_eq!(tfarrow(&["verify", &names[0], &names[1], "--format", "json"]).stdout, json.clone() + "\n");
+    assert_eq!(
+        tfarrow(&["verify", &names[0], &names[1], "--format", "json"]).stdout,
+        json.clone() + "\n"
+    );
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["counts"], json!({"data": 1, "length": 1}));
     assert_eq!(json["faults"][0]["file"], names[0].as_str());
@@ -117,18 +192,25 @@ fn faults() {
 
 #[test]
 fn differences() {
-    let [left, right] = ["00000", "00001"].map(|number| source(&format!("shards/train-{number}-of-00004.tfrecord")));
+    let [left, right] = ["00000", "00001"]
+        .map(|number| source(&format!("shards/train-{number}-of-00004.tfrecord")));
     let options = DiffOptions::default();
     let found = diff(&[&left], &[&right], &options, &Progress::default()).unwrap();
     let text = render::diff_text([&left, &right], &found);
     assert_eq!(tfarrow(&["diff", &left, &right]).stdout, text + "\n");
     let json = render::diff_json(&found).unwrap();
-    assert_eq!(tfarrow(&["diff", &left, &right, "--format", "json"]).stdout, json + "\n");
+    assert_eq!(
+        tfarrow(&["diff", &left, &right, "--format", "json"]).stdout,
+        json + "\n"
+    );
 }
 
 #[test]
 fn errors() {
     let missing = source("missing.tfrecord");
     let error = resolve(&[&missing]).unwrap_err();
-    assert_eq!(tfarrow(&["count", &missing]).fails(), render::message(&error));
+    assert_eq!(
+        tfarrow(&["count", &missing]).fails(),
+        render::message(&error)
+    );
 }

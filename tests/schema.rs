@@ -37,10 +37,29 @@ fn arrow_format_prints_the_columns() {
                    label: int64\nprice: float32\ntags: list<utf8>\n";
     check(&["testdata/shards", "--format", "arrow"], columns);
     let raw = tfarrow(&["schema", "testdata/raw.tfrecord", "--format", "arrow"]);
-    assert_eq!((raw.status, &*raw.stdout), (Some(0), "record: binary not null\n"));
-    assert!(raw.stderr.contains("testdata/raw.tfrecord: record 0 (byte 0) is no tf.Example"), "{}", raw.stderr);
-    let lists = tfarrow(&["schema", "testdata/scalar.tfrecord", "--format", "arrow", "--layout", "list"]).prints();
-    assert_eq!(lists, "id: list<int64>\npayload: list<binary>\nscore: list<float32>\ntitle: list<binary>\n");
+    assert_eq!(
+        (raw.status, &*raw.stdout),
+        (Some(0), "record: binary not null\n")
+    );
+    assert!(
+        raw.stderr
+            .contains("testdata/raw.tfrecord: record 0 (byte 0) is no tf.Example"),
+        "{}",
+        raw.stderr
+    );
+    let lists = tfarrow(&[
+        "schema",
+        "testdata/scalar.tfrecord",
+        "--format",
+        "arrow",
+        "--layout",
+        "list",
+    ])
+    .prints();
+    assert_eq!(
+        lists,
+        "id: list<int64>\npayload: list<binary>\nscore: list<float32>\ntitle: list<binary>\n"
+    );
 }
 
 #[test]
@@ -108,7 +127,11 @@ fn sql_format_declares_a_table_with_the_same_rows() {
             rows
         };
         let declared = rows(&format!("{statement} SELECT * FROM \"{table}\";"));
-        assert_eq!(declared, rows(&format!("SELECT * FROM '{source}'")), "{statement}");
+        assert_eq!(
+            declared,
+            rows(&format!("SELECT * FROM '{source}'")),
+            "{statement}"
+        );
         assert!(!declared.is_empty());
     }
 }
@@ -118,21 +141,44 @@ fn sql_format_declares_columns_of_feature_lists() {
     let statement = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "sql"]).prints();
     let sql = format!("{statement} SELECT id, frame, token FROM sequence;");
     let declared = tfarrow_reads(&["sql", "--format", "ndjson"], sql.as_bytes());
-    assert!(declared.stderr.contains("\"empty\", \"shared\", \"unset\""), "{}", declared.stderr);
+    assert!(
+        declared.stderr.contains("\"empty\", \"shared\", \"unset\""),
+        "{}",
+        declared.stderr
+    );
     let declared = declared.stdout;
     let sql = "SELECT id, frame, token FROM read_tfrecord('testdata/sequence.tfrecord')";
-    assert_eq!(declared, tfarrow(&["sql", "--format", "ndjson", sql]).prints());
-    for line in
-        ["  \"frame\" FLOAT[][],", "  -- \"shared\": cannot be declared; its column is called \"feature_lists/shared\""]
-    {
-        assert!(statement.lines().any(|l| l == line), "{line}\nin\n{statement}");
+    assert_eq!(
+        declared,
+        tfarrow(&["sql", "--format", "ndjson", sql]).prints()
+    );
+    for line in [
+        "  \"frame\" FLOAT[][],",
+        "  -- \"shared\": cannot be declared; its column is called \"feature_lists/shared\"",
+    ] {
+        assert!(
+            statement.lines().any(|l| l == line),
+            "{line}\nin\n{statement}"
+        );
     }
-    let two = tfarrow(&["schema", "testdata/scalar.tfrecord", "testdata/it's", "--format", "sql"]);
+    let two = tfarrow(&[
+        "schema",
+        "testdata/scalar.tfrecord",
+        "testdata/it's",
+        "--format",
+        "sql",
+    ]);
     assert_eq!(two.status, Some(1));
-    let two = ["testdata/shards/train-00000-of-00004.tfrecord", "testdata/shards/train-00001-of-00004.tfrecord"];
+    let two = [
+        "testdata/shards/train-00000-of-00004.tfrecord",
+        "testdata/shards/train-00001-of-00004.tfrecord",
+    ];
     let statement = tfarrow(&["schema", two[0], two[1], "--format", "sql"]).prints();
     let sql = format!("{statement} SELECT count(*) AS n FROM train;");
-    assert_eq!(tfarrow_reads(&["sql", "--format", "csv"], sql.as_bytes()).prints(), "n\n100\n");
+    assert_eq!(
+        tfarrow_reads(&["sql", "--format", "csv"], sql.as_bytes()).prints(),
+        "n\n100\n"
+    );
 }
 
 #[test]
@@ -141,18 +187,26 @@ fn rust_format_prints_a_module_that_compiles() {
     let printed = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "rust"]).prints();
     assert_eq!(printed, include_str!("sequence_schema.rs"));
     let bytes = std::fs::read(path("testdata/sequence.tfrecord")).unwrap();
-    let inferred = tfarrow_codec::infer::infer_schema(bytes.as_slice(), tfarrow_codec::Layout::Auto, None).unwrap();
+    let inferred =
+        tfarrow_codec::infer::infer_schema(bytes.as_slice(), tfarrow_codec::Layout::Auto, None)
+            .unwrap();
     let schema = sequence_schema::schema();
     assert_eq!(schema.metadata(), inferred.metadata());
     let plain = |schema: &arrow_schema::Schema| {
         let fields = schema.fields().iter();
-        fields.map(|f| (f.name().clone(), f.data_type().clone(), f.is_nullable())).collect::<Vec<_>>()
+        fields
+            .map(|f| (f.name().clone(), f.data_type().clone(), f.is_nullable()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(plain(&schema), plain(&inferred));
     // Both schemas decode to the same columns.
     let decode = |schema: &arrow_schema::Schema| {
-        let records = tfarrow_codec::Records::from_frames(bytes.clone(), tfarrow_codec::Limits::default()).unwrap();
-        let mut decoder = tfarrow_codec::DecoderBuilder::new(schema.clone().into()).build_batch_decoder().unwrap();
+        let records =
+            tfarrow_codec::Records::from_frames(bytes.clone(), tfarrow_codec::Limits::default())
+                .unwrap();
+        let mut decoder = tfarrow_codec::DecoderBuilder::new(schema.clone().into())
+            .build_batch_decoder()
+            .unwrap();
         decoder.decode(&records).unwrap().columns().to_vec()
     };
     assert_eq!(decode(&schema), decode(&inferred));
@@ -165,11 +219,20 @@ fn features_json_format_prints_features_of_tensorflow_datasets() {
     let class = |name: &str| format!("tensorflow_datasets.core.features.{name}");
     assert_eq!(json["pythonClassName"], class("features_dict.FeaturesDict"));
     let features = &json["featuresDict"]["features"];
-    assert_eq!(features["city"], serde_json::json!({"pythonClassName": class("text_feature.Text"), "text": {}}));
-    let embedding = serde_json::json!({"shape": {"dimensions": ["8"]}, "dtype": "float32", "encoding": "none"});
+    assert_eq!(
+        features["city"],
+        serde_json::json!({"pythonClassName": class("text_feature.Text"), "text": {}})
+    );
+    let embedding =
+        serde_json::json!({"shape": {"dimensions": ["8"]}, "dtype": "float32", "encoding": "none"});
     assert_eq!(features["embedding"]["tensor"], embedding);
     assert_eq!(features["tags"]["sequence"]["feature"], features["city"]);
-    let sequences = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "features-json"]);
+    let sequences = tfarrow(&[
+        "schema",
+        "testdata/sequence.tfrecord",
+        "--format",
+        "features-json",
+    ]);
     assert!(sequences.ends(2).contains("these are sequence-example"));
 }
 
@@ -177,7 +240,10 @@ fn features_json_format_prints_features_of_tensorflow_datasets() {
 fn json_format_prints_all_figures() {
     let json = tfarrow(&["schema", "testdata/scalar.tfrecord", "--format", "json"]).prints();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&json["record_type"], &json["records"]), (&"example".into(), &20.into()));
+    assert_eq!(
+        (&json["record_type"], &json["records"]),
+        (&"example".into(), &20.into())
+    );
     let expected = serde_json::json!({
         "name": "id", "role": "feature", "kind": "int64_list", "arrow": "int64", "present": 20, "missing": 0, "unset": 0,
         "lists": 20, "lengths": [1, 1], "values": 20,
@@ -188,7 +254,15 @@ fn json_format_prints_all_figures() {
 
 #[test]
 fn schema_reports_mixed_kinds_and_continues() {
-    for format in ["table", "json", "arrow", "python", "rust", "sql", "features-json"] {
+    for format in [
+        "table",
+        "json",
+        "arrow",
+        "python",
+        "rust",
+        "sql",
+        "features-json",
+    ] {
         let run = tfarrow(&["schema", "testdata/mixed_kinds", "--format", format]);
         assert!(run.stdout.contains('y'), "{format}: {}", run.stdout);
         let stderr = run.ends(3);
@@ -206,11 +280,17 @@ fn schema_reports_mixed_kinds_and_continues() {
 #[test]
 fn schema_reports_the_size_of_its_sample() {
     let table = tfarrow(&["schema", "--sample", "5", "testdata/shards"]).prints();
-    assert!(table.starts_with("20 tf.Example records, a sample of 4 of 4 shards\n"), "{table}");
+    assert!(
+        table.starts_with("20 tf.Example records, a sample of 4 of 4 shards\n"),
+        "{table}"
+    );
 }
 
 #[test]
 fn schema_of_a_corrupt_file_is_an_error() {
     let error = tfarrow(&["schema", "testdata/corrupt/data.tfrecord"]).fails();
-    assert!(error.starts_with("testdata/corrupt/data.tfrecord: record 1 (byte "), "{error}");
+    assert!(
+        error.starts_with("testdata/corrupt/data.tfrecord: record 1 (byte "),
+        "{error}"
+    );
 }

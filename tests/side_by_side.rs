@@ -2,7 +2,8 @@
 
 use crate::support::tfarrow;
 
-/// Queries that define the order of their rows completely. `SHARDS`, `RAGGED` and `SEQUENCE` stand for the data sets.
+/// Queries that define the order of their rows completely. `SHARDS`, `RAGGED` and `SEQUENCE` stand
+/// for the data sets.
 const QUERIES: &str = include_str!("side_by_side.sql");
 
 const DATA: [(&str, &str); 3] = [
@@ -28,9 +29,18 @@ fn tfrecord_and_parquet_give_the_same_rows() {
             // The first line has the names of the columns, which may contain those of the tables.
             printed.split_once('\n').unwrap().1.to_owned()
         };
-        let of = |query: &str, (name, source): &(&str, &str)| query.replace(name, &format!("'{source}'"));
-        let tfrecord = answer(DATA.iter().fold(query.to_owned(), |query, data| of(&query, data)));
-        let parquet = of_parquet.iter().fold(query.to_owned(), |query, (name, to)| of(&query, &(*name, to.as_str())));
+        let of = |query: &str, (name, source): &(&str, &str)| {
+            query.replace(name, &format!("'{source}'"))
+        };
+        let tfrecord = answer(
+            DATA.iter()
+                .fold(query.to_owned(), |query, data| of(&query, data)),
+        );
+        let parquet = of_parquet
+            .iter()
+            .fold(query.to_owned(), |query, (name, to)| {
+                of(&query, &(*name, to.as_str()))
+            });
         assert!(!tfrecord.is_empty(), "{query} has no rows");
         assert_eq!(tfrecord, answer(parquet), "{query}");
     }

@@ -8,7 +8,10 @@ use std::{
 
 /// The root of the repository. The program runs in it, so that tests can name `testdata/..`.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 /// The path of a file under the root.
@@ -52,8 +55,20 @@ pub(crate) fn tfarrow(args: &[&str]) -> Run {
 #[cfg(unix)]
 pub(crate) fn tfarrow_with_files(files: u32, args: &[&str]) -> Run {
     let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
-    let program = [&["-c", limited.as_str(), env!("CARGO_BIN_EXE_tfarrow")], args].concat();
-    done(args, Command::new("sh").args(program).current_dir(root()).stdin(Stdio::null()).output().unwrap())
+    let program = [
+        &["-c", limited.as_str(), env!("CARGO_BIN_EXE_tfarrow")],
+        args,
+    ]
+    .concat();
+    done(
+        args,
+        Command::new("sh")
+            .args(program)
+            .current_dir(root())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap(),
+    )
 }
 
 /// Runs the program in another folder, with an empty standard input.
@@ -86,14 +101,25 @@ impl Run {
     /// Returns the standard output of a run that succeeded without a message on standard error.
     #[track_caller]
     pub(crate) fn prints(self) -> String {
-        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "tfarrow {}", self.args);
+        assert_eq!(
+            (self.status, self.stderr.as_str()),
+            (Some(0), ""),
+            "tfarrow {}",
+            self.args
+        );
         self.stdout
     }
 
     /// Returns the standard error of a run that ended with this status.
     #[track_caller]
     pub(crate) fn ends(self, status: i32) -> String {
-        assert_eq!(self.status, Some(status), "tfarrow {}: {}", self.args, self.stderr);
+        assert_eq!(
+            self.status,
+            Some(status),
+            "tfarrow {}: {}",
+            self.args,
+            self.stderr
+        );
         self.stderr
     }
 
@@ -102,7 +128,9 @@ impl Run {
     pub(crate) fn fails(self) -> String {
         assert_eq!(self.stdout, "", "tfarrow {}", self.args);
         let stderr = self.ends(1);
-        let line = stderr.strip_suffix('\n').and_then(|text| text.strip_prefix("tfarrow: "));
+        let line = stderr
+            .strip_suffix('\n')
+            .and_then(|text| text.strip_prefix("tfarrow: "));
         let line = line.unwrap_or_else(|| panic!("not one error line: {stderr:?}"));
         assert!(!line.contains('\n'), "more than one line: {stderr:?}");
         line.to_owned()

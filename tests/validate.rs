@@ -12,7 +12,11 @@ use crate::support::{command, tfarrow};
 /// Writes an edited schema of testdata/shards to a file in `folder`.
 fn schema_in(folder: &Path, edit: impl FnOnce(String) -> String) -> String {
     let path = folder.join("schema.pbtxt");
-    fs::write(&path, edit(tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints())).unwrap();
+    fs::write(
+        &path,
+        edit(tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints()),
+    )
+    .unwrap();
     path.to_str().unwrap().to_owned()
 }
 
@@ -24,16 +28,24 @@ fn validate(schema: &str, more: &[&str]) -> crate::support::Run {
 fn data_that_matches_its_schema_has_no_anomalies() {
     let folder = tempfile::tempdir().unwrap();
     let schema = schema_in(folder.path(), |schema| schema);
-    assert_eq!(validate(&schema, &[]).prints(), "200 records, no anomalies\n");
+    assert_eq!(
+        validate(&schema, &[]).prints(),
+        "200 records, no anomalies\n"
+    );
 }
 
 #[test]
 fn colors_are_printed_to_terminals_only() {
     let folder = tempfile::tempdir().unwrap();
-    let schema = schema_in(folder.path(), |schema| schema.replace("  value: \"Lima\"\n", ""));
+    let schema = schema_in(folder.path(), |schema| {
+        schema.replace("  value: \"Lima\"\n", "")
+    });
     let args = ["validate", "testdata/shards/", "--schema", &schema];
     let printed = |variables: &[(&str, &str)]| {
-        let output = command(&args).envs(variables.iter().copied()).output().unwrap();
+        let output = command(&args)
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let forced = printed(&[("CLICOLOR_FORCE", "1")]);
@@ -45,13 +57,21 @@ fn colors_are_printed_to_terminals_only() {
 #[test]
 fn anomalies_are_reported_with_their_positions() {
     let folder = tempfile::tempdir().unwrap();
-    let schema = schema_in(folder.path(), |schema| schema.replace("  value: \"Lima\"\n", ""));
+    let schema = schema_in(folder.path(), |schema| {
+        schema.replace("  value: \"Lima\"\n", "")
+    });
     let run = validate(&schema, &[]);
     let lines: Vec<_> = run.stdout.lines().collect();
     assert_eq!(lines[0], "200 records, 1 anomaly");
-    assert!(lines[1].starts_with("city: ENUM_TYPE_UNEXPECTED_STRING_VALUES in "), "{}", lines[1]);
     assert!(
-        lines[1].contains(" of 200 records, first testdata/shards/train-00000-of-00004.tfrecord: record "),
+        lines[1].starts_with("city: ENUM_TYPE_UNEXPECTED_STRING_VALUES in "),
+        "{}",
+        lines[1]
+    );
+    assert!(
+        lines[1].contains(
+            " of 200 records, first testdata/shards/train-00000-of-00004.tfrecord: record "
+        ),
         "{}",
         lines[1]
     );
@@ -62,37 +82,82 @@ fn anomalies_are_reported_with_their_positions() {
 #[test]
 fn anomalies_are_printed_as_json_and_pbtxt() {
     let folder = tempfile::tempdir().unwrap();
-    let schema = schema_in(folder.path(), |schema| schema.replace("type: INT", "type: FLOAT"));
+    let schema = schema_in(folder.path(), |schema| {
+        schema.replace("type: INT", "type: FLOAT")
+    });
     let run = validate(&schema, &["--format", "json"]);
     let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(found["records"], 200);
-    let label = found["anomalies"].as_array().unwrap().iter().find(|anomaly| anomaly["feature"] == "label").unwrap();
-    assert_eq!((&label["type"], &label["records"]), (&"UNEXPECTED_DATA_TYPE".into(), &200.into()));
-    assert_eq!((&label["first"]["record"], &label["first"]["offset"]), (&0.into(), &0.into()));
+    let label = found["anomalies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|anomaly| anomaly["feature"] == "label")
+        .unwrap();
+    assert_eq!(
+        (&label["type"], &label["records"]),
+        (&"UNEXPECTED_DATA_TYPE".into(), &200.into())
+    );
+    assert_eq!(
+        (&label["first"]["record"], &label["first"]["offset"]),
+        (&0.into(), &0.into())
+    );
     let run = validate(&schema, &["--format", "pbtxt"]);
-    assert!(run.stdout.contains("type: UNEXPECTED_DATA_TYPE") && run.stdout.contains("baseline {"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("type: UNEXPECTED_DATA_TYPE") && run.stdout.contains("baseline {"),
+        "{}",
+        run.stdout
+    );
     run.ends(3);
 }
 
 #[test]
 fn an_updated_schema_has_no_anomalies() {
     let folder = tempfile::tempdir().unwrap();
-    let schema =
-        schema_in(folder.path(), |schema| schema.replace("type: INT", "type: FLOAT").replace("size: 1", "size: 2"));
+    let schema = schema_in(folder.path(), |schema| {
+        schema
+            .replace("type: INT", "type: FLOAT")
+            .replace("size: 1", "size: 2")
+    });
     validate(&schema, &["--update", &schema]).ends(3);
-    assert_eq!(validate(&schema, &[]).prints(), "200 records, no anomalies\n");
+    assert_eq!(
+        validate(&schema, &[]).prints(),
+        "200 records, no anomalies\n"
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn drift_from_a_baseline_is_an_anomaly() {
-    let same =
-        tfarrow(&["validate", "testdata/shards/", "--baseline", "testdata/shards/", "--max-drift", "0"]).prints();
+    let same = tfarrow(&[
+        "validate",
+        "testdata/shards/",
+        "--baseline",
+        "testdata/shards/",
+        "--max-drift",
+        "0",
+    ])
+    .prints();
     assert!(same.starts_with("200 records, no anomalies\n"), "{same}");
-    assert!(same.lines().any(|line| line.starts_with("| city ") && line.contains("L_INFTY")), "{same}");
+    assert!(
+        same.lines()
+            .any(|line| line.starts_with("| city ") && line.contains("L_INFTY")),
+        "{same}"
+    );
     let one = "testdata/shards/train-00000-of-00004.tfrecord";
-    let run = tfarrow(&["validate", "testdata/shards/", "--baseline", one, "--max-drift", "0.001"]);
-    assert!(run.stdout.contains("city: COMPARATOR_L_INFTY_HIGH\n"), "{}", run.stdout);
+    let run = tfarrow(&[
+        "validate",
+        "testdata/shards/",
+        "--baseline",
+        one,
+        "--max-drift",
+        "0.001",
+    ]);
+    assert!(
+        run.stdout.contains("city: COMPARATOR_L_INFTY_HIGH\n"),
+        "{}",
+        run.stdout
+    );
     run.ends(3);
 }
 
@@ -103,7 +168,10 @@ fn a_missing_or_invalid_schema_is_an_error() {
     let error = validate("not there.pbtxt", &[]).fails();
     assert!(error.starts_with("not there.pbtxt: "), "{error}");
     let error = validate("README.md", &[]).fails();
-    assert!(error.starts_with("README.md is not a schema in text format: "), "{error}");
+    assert!(
+        error.starts_with("README.md is not a schema in text format: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -125,25 +193,46 @@ fn nan_and_infinity_are_notes_unless_the_schema_disallows_them() {
             ModelCell::One(ModelValue::Float(vec![value.to_bits()])),
         )])
     };
-    let payloads = [1.0, f32::NAN, f32::NAN, f32::INFINITY].map(|value| example_from_row(&row(value)));
+    let payloads =
+        [1.0, f32::NAN, f32::NAN, f32::INFINITY].map(|value| example_from_row(&row(value)));
     fs::write(&source, frame::file(payloads)).unwrap();
     let validated = |domain: &str, format: &str| {
         let schema = folder.path().join("schema.pbtxt");
-        fs::write(&schema, format!("feature {{ name: \"x\" type: FLOAT {domain} }}")).unwrap();
+        fs::write(
+            &schema,
+            format!("feature {{ name: \"x\" type: FLOAT {domain} }}"),
+        )
+        .unwrap();
         let [source, schema] = [&source, &schema].map(|path| path.to_str().unwrap());
         tfarrow(&["validate", source, "--schema", schema, "--format", format])
     };
     let printed = validated("", "table").prints();
-    let [nan, infinite] =
-        ["2 of 4 values are NaN; float_domain { disallow_nan: true }", "1 of 4 values are infinite; "];
+    let [nan, infinite] = [
+        "2 of 4 values are NaN; float_domain { disallow_nan: true }",
+        "1 of 4 values are infinite; ",
+    ];
     assert!(
-        printed.contains("no anomalies\nx: note: ") && printed.contains(nan) && printed.contains(infinite),
+        printed.contains("no anomalies\nx: note: ")
+            && printed.contains(nan)
+            && printed.contains(infinite),
         "{printed}"
     );
     let json: serde_json::Value = serde_json::from_str(&validated("", "json").prints()).unwrap();
-    assert_eq!(json["non_finite"], serde_json::json!([{"feature": "x", "nan": 2, "infinite": 1, "values": 4}]));
+    assert_eq!(
+        json["non_finite"],
+        serde_json::json!([{"feature": "x", "nan": 2, "infinite": 1, "values": 4}])
+    );
     let run = validated("float_domain { disallow_nan: true }", "table");
-    assert!(run.stdout.contains("x: FLOAT_TYPE_HAS_NAN in 2 of 4 records"), "{}", run.stdout);
-    assert!(!run.stdout.contains(nan) && run.stdout.contains(infinite), "{}", run.stdout);
+    assert!(
+        run.stdout
+            .contains("x: FLOAT_TYPE_HAS_NAN in 2 of 4 records"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        !run.stdout.contains(nan) && run.stdout.contains(infinite),
+        "{}",
+        run.stdout
+    );
     run.ends(3);
 }

@@ -1,5 +1,5 @@
-//! Rules about the sources of the workspace: modules import each other in one direction, a name means one type, libraries
-//! name no options, and the paths of the documentation exist.
+//! Rules about the sources of the workspace: modules import each other in one direction, a name
+//! means one type, libraries name no options, and the paths of the documentation exist.
 //!
 //! The sources are parsed by `syn`; code that only tests compile is left out.
 //!
@@ -16,8 +16,8 @@ use std::{
 };
 
 use syn::{
-    Attribute, Expr, File, Item, Macro, Token, Type, UseTree, Visibility, parse::Parser, punctuated::Punctuated,
-    visit::Visit,
+    Attribute, Expr, File, Item, Macro, Token, Type, UseTree, Visibility, parse::Parser,
+    punctuated::Punctuated, visit::Visit,
 };
 
 /// Modules are given by the names from their crate's root, which itself is the empty path.
@@ -37,21 +37,31 @@ struct Source {
     uses: Vec<(String, Module)>,
 }
 
-/// In every folder, the files and folders depend on each other in one direction. A folder counts with all that is in it.
-/// The module of a folder, its `mod.rs`, and the modules in it may use each other: they are one unit to others.
+/// In every folder, the files and folders depend on each other in one direction. A folder counts
+/// with all that is in it. The module of a folder, its `mod.rs`, and the modules in it may use each
+/// other: they are one unit to others.
 #[test]
 fn modules_of_a_folder_do_not_import_each_other() {
     let all = crates().into_iter().map(|(name, modules)| {
         let imports = imports(&modules);
-        assert!(imports.values().any(|imports| !imports.is_empty()) || modules.len() < 5, "{name} has no imports");
-        (name, siblings(&imports).values().flat_map(cycles).collect::<Vec<_>>())
+        assert!(
+            imports.values().any(|imports| !imports.is_empty()) || modules.len() < 5,
+            "{name} has no imports"
+        );
+        (
+            name,
+            siblings(&imports)
+                .values()
+                .flat_map(cycles)
+                .collect::<Vec<_>>(),
+        )
     });
     let found: Vec<_> = all.filter(|(_, cycles)| !cycles.is_empty()).collect();
     assert!(found.is_empty(), "modules import each other: {found:#?}");
 }
 
-/// Types with a visibility have a name of their own in the whole workspace, so that a search finds one definition. Errors are
-/// named alike in every crate, which is the convention.
+/// Types with a visibility have a name of their own in the whole workspace, so that a search finds
+/// one definition. Errors are named alike in every crate, which is the convention.
 #[test]
 fn no_two_types_share_a_name() {
     let mut places: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
@@ -63,32 +73,59 @@ fn no_two_types_share_a_name() {
         }
     }
     assert!(places.len() > 200, "{} types", places.len());
-    places.retain(|name, places| places.len() > 1 && !["Error", "ErrorKind", "Result"].contains(&name.as_str()));
+    places.retain(|name, places| {
+        places.len() > 1 && !["Error", "ErrorKind", "Result"].contains(&name.as_str())
+    });
     assert!(places.is_empty(), "{places:#?}");
 }
 
-/// Errors have remedies as data: each front end words them in its own syntax, the program in `error/remedy.rs`, SQL in
-/// `remedy.rs` of tfarrow-datafusion and in tfarrow-sql, and the Python package in its `remedy.rs`.
+/// Errors have remedies as data: each front end words them in its own syntax, the program in
+/// `error/remedy.rs`, SQL in `remedy.rs` of tfarrow-datafusion and in tfarrow-sql, and the Python
+/// package in its `remedy.rs`.
 #[test]
 fn libraries_name_no_option_of_the_program_and_only_two_name_sql() {
-    let sql = ["SELECT ", "SET tfarrow", "OPTIONS (", "CAST(", "arrow_cast", "unnest(", "flatten("];
-    let others = ["tfarrow-cli", "tfarrow-python", "tfarrow-testkit", "tfarrow-attack"];
+    let sql = [
+        "SELECT ",
+        "SET tfarrow",
+        "OPTIONS (",
+        "CAST(",
+        "arrow_cast",
+        "unnest(",
+        "flatten(",
+    ];
+    let others = [
+        "tfarrow-cli",
+        "tfarrow-python",
+        "tfarrow-testkit",
+        "tfarrow-attack",
+    ];
     let mut texts = 0;
-    for (library, modules) in crates().into_iter().filter(|(name, _)| !others.contains(&name.as_str())) {
+    for (library, modules) in crates()
+        .into_iter()
+        .filter(|(name, _)| !others.contains(&name.as_str()))
+    {
         let mut found = Literals::default();
         // The program of the cluster is in the crate of its library.
         let is_program = |path: &Path| {
-            library == "tfarrow-cluster" && path.file_name().is_some_and(|name| name == "args.rs" || name == "main.rs")
+            library == "tfarrow-cluster"
+                && path
+                    .file_name()
+                    .is_some_and(|name| name == "args.rs" || name == "main.rs")
         };
         let sources = modules.values().filter(|source| !is_program(&source.path));
         sources.for_each(|source| found.visit_file(&source.file));
         texts += found.0.len();
         for text in found.0 {
-            let mut dashes = text.match_indices("--").map(|(at, dashes)| &text[at + dashes.len()..]);
+            let mut dashes = text
+                .match_indices("--")
+                .map(|(at, dashes)| &text[at + dashes.len()..]);
             let has_option = dashes.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
             let has_sql = !["tfarrow-datafusion", "tfarrow-sql"].contains(&library.as_str())
                 && sql.iter().any(|word| text.contains(word));
-            assert!(!has_option && !has_sql && !text.contains("`tfarrow "), "{library}: {text:?}");
+            assert!(
+                !has_option && !has_sql && !text.contains("`tfarrow "),
+                "{library}: {text:?}"
+            );
         }
     }
     assert!(texts > 1000, "{texts} texts");
@@ -98,17 +135,31 @@ fn libraries_name_no_option_of_the_program_and_only_two_name_sql() {
 #[test]
 fn documented_paths_exist() {
     let mut found = 0;
-    let pages = files(&root().join("docs")).into_iter().filter(|page| page.extension().is_some_and(|end| end == "md"));
+    let pages = files(&root().join("docs"))
+        .into_iter()
+        .filter(|page| page.extension().is_some_and(|end| end == "md"));
     for page in pages.chain(["README.md", "CONTRIBUTING.md"].map(|name| root().join(name))) {
         let text = fs::read_to_string(&page).unwrap();
         for path in text.split('`').skip(1).step_by(2) {
-            let tree = ["crates/", "tests/", "testdata/", "docs/", "fuzz/", "sql/", ".ci/"];
+            let tree = [
+                "crates/",
+                "tests/",
+                "testdata/",
+                "docs/",
+                "fuzz/",
+                "sql/",
+                ".ci/",
+            ];
             let is_path = tree.iter().any(|root| path.starts_with(root))
                 && !path.contains([' ', '*', '<', '{', '?'])
                 && !path.contains("CRATE");
             if is_path {
                 found += 1;
-                assert!(root().join(path).exists(), "{}: {path} does not exist", page.display());
+                assert!(
+                    root().join(path).exists(),
+                    "{}: {path} does not exist",
+                    page.display()
+                );
             }
         }
     }
@@ -116,46 +167,76 @@ fn documented_paths_exist() {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().map(Result::unwrap);
-    entries.filter(|entry| entry.file_type().is_file()).map(|entry| entry.into_path()).collect()
+    let entries = walkdir::WalkDir::new(folder)
+        .sort_by_file_name()
+        .into_iter()
+        .map(Result::unwrap);
+    entries
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| entry.into_path())
+        .collect()
 }
 
 /// The crates of the workspace by name.
 fn crates() -> Vec<(String, Modules)> {
-    let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = fs::read_dir(root().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let crates: Vec<_> = folders
-        .map(|folder| (folder.file_name().unwrap().to_string_lossy().into_owned(), modules(&folder.join("src"))))
+        .map(|folder| {
+            (
+                folder.file_name().unwrap().to_string_lossy().into_owned(),
+                modules(&folder.join("src")),
+            )
+        })
         .collect();
     assert!(crates.len() >= 6, "{} crates", crates.len());
     crates
 }
 
-/// The modules of a crate whose sources are in `folder`. A module `tests` and files that only tests declare are left out.
-/// So is `main.rs` next to `lib.rs`, which is another crate that uses the library.
+/// The modules of a crate whose sources are in `folder`. A module `tests` and files that only tests
+/// declare are left out. So is `main.rs` next to `lib.rs`, which is another crate that uses the
+/// library.
 fn modules(folder: &Path) -> Modules {
     let mut modules = Modules::new();
     let is_library = folder.join("lib.rs").exists();
     let is_source = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "rs") && !(is_library && *path == folder.join("main.rs"))
+        path.extension().is_some_and(|end| end == "rs")
+            && !(is_library && *path == folder.join("main.rs"))
     };
     for path in files(folder).into_iter().filter(is_source) {
         let name = path.strip_prefix(folder).unwrap().with_extension("");
-        let mut module: Module = name.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        let mut module: Module = name
+            .iter()
+            .map(|part| part.to_string_lossy().into_owned())
+            .collect();
         if ["mod", "lib", "main"].contains(&module.last().unwrap().as_str()) {
             module.pop();
         }
         let file = syn::parse_file(&fs::read_to_string(&path).unwrap()).unwrap();
-        modules.insert(module, Source { path, file, uses: Vec::new() });
+        modules.insert(
+            module,
+            Source {
+                path,
+                file,
+                uses: Vec::new(),
+            },
+        );
     }
     let tests: Vec<Module> = modules
         .iter()
         .flat_map(|(module, source)| {
             let declared = source.file.items.iter().filter_map(|item| match item {
-                Item::Mod(child) if is_test(&child.attrs) => Some([&module[..], &[child.ident.to_string()]].concat()),
+                Item::Mod(child) if is_test(&child.attrs) => {
+                    Some([&module[..], &[child.ident.to_string()]].concat())
+                }
                 _ => None,
             });
             declared.collect::<Vec<_>>()
@@ -182,10 +263,14 @@ fn leaves(tree: &UseTree) -> Vec<(String, Module)> {
     match tree {
         UseTree::Path(path) => {
             let below = leaves(&path.tree).into_iter();
-            below.map(|(name, rest)| (name, [vec![path.ident.to_string()], rest].concat())).collect()
+            below
+                .map(|(name, rest)| (name, [vec![path.ident.to_string()], rest].concat()))
+                .collect()
         }
         UseTree::Name(name) => vec![(name.ident.to_string(), vec![name.ident.to_string()])],
-        UseTree::Rename(rename) => vec![(rename.rename.to_string(), vec![rename.ident.to_string()])],
+        UseTree::Rename(rename) => {
+            vec![(rename.rename.to_string(), vec![rename.ident.to_string()])]
+        }
         UseTree::Glob(_) => vec![("*".to_owned(), vec!["*".to_owned()])],
         UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
     }
@@ -197,7 +282,11 @@ fn from_root(modules: &BTreeSet<Module>, module: &Module, path: &[String]) -> Op
     match first.as_str() {
         "crate" => Some(rest.to_vec()),
         "self" => Some([module, rest].concat()),
-        "super" => from_root(modules, &module[..module.len() - 1].to_vec(), &[&["self".to_owned()], rest].concat()),
+        "super" => from_root(
+            modules,
+            &module[..module.len() - 1].to_vec(),
+            &[&["self".to_owned()], rest].concat(),
+        ),
         _ => {
             let child = [&module[..], std::slice::from_ref(first)].concat();
             modules.contains(&child).then(|| [module, path].concat())
@@ -207,16 +296,25 @@ fn from_root(modules: &BTreeSet<Module>, module: &Module, path: &[String]) -> Op
 
 /// The module that defines the item of a path from the root: re-exports are followed.
 fn definition(modules: &Modules, path: &[String]) -> Module {
-    let at = (0..=path.len()).rev().find(|end| modules.contains_key(&path[..*end])).unwrap_or_default();
+    let at = (0..=path.len())
+        .rev()
+        .find(|end| modules.contains_key(&path[..*end]))
+        .unwrap_or_default();
     let module = &path[..at];
-    let exported = path.get(at).and_then(|name| modules[module].uses.iter().find(|(exported, _)| exported == name));
+    let exported = path.get(at).and_then(|name| {
+        modules[module]
+            .uses
+            .iter()
+            .find(|(exported, _)| exported == name)
+    });
     match exported {
         Some((_, to)) if to != path => definition(modules, to),
         _ => module.to_vec(),
     }
 }
 
-/// The modules whose items each module uses. The root of a crate is not among them: it exports what others define.
+/// The modules whose items each module uses. The root of a crate is not among them: it exports what
+/// others define.
 fn imports(modules: &Modules) -> Imports {
     let names: BTreeSet<Module> = modules.keys().cloned().collect();
     let named = modules.iter().filter(|(module, _)| !module.is_empty());
@@ -224,23 +322,42 @@ fn imports(modules: &Modules) -> Imports {
         .map(|(module, source)| {
             let mut found = Paths::default();
             found.visit_file(&source.file);
-            let resolve = |path: &Module| Some(definition(modules, &from_root(&names, module, path)?));
-            let exported = found.exports.iter().filter_map(resolve).filter(|used| !used.starts_with(module));
+            let resolve =
+                |path: &Module| Some(definition(modules, &from_root(&names, module, path)?));
+            let exported = found
+                .exports
+                .iter()
+                .filter_map(resolve)
+                .filter(|used| !used.starts_with(module));
             let used = found.paths.iter().filter_map(resolve).chain(exported);
-            (module.clone(), used.filter(|used| used != module && !used.is_empty()).collect())
+            (
+                module.clone(),
+                used.filter(|used| used != module && !used.is_empty())
+                    .collect(),
+            )
         })
         .collect()
 }
 
-/// The imports between the modules of each folder. An import between modules below two of them counts for these two.
+/// The imports between the modules of each folder. An import between modules below two of them
+/// counts for these two.
 fn siblings(imports: &Imports) -> BTreeMap<Module, Imports> {
     let mut folders: BTreeMap<Module, Imports> = BTreeMap::new();
-    let edges = imports.iter().flat_map(|(from, to)| to.iter().map(move |to| (from, to)));
+    let edges = imports
+        .iter()
+        .flat_map(|(from, to)| to.iter().map(move |to| (from, to)));
     for (from, to) in edges {
-        let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();
+        let common = from
+            .iter()
+            .zip(to)
+            .take_while(|(from, to)| from == to)
+            .count();
         if common < from.len().min(to.len()) {
             let folder = folders.entry(from[..common].to_vec()).or_default();
-            folder.entry(from[..=common].to_vec()).or_default().insert(to[..=common].to_vec());
+            folder
+                .entry(from[..=common].to_vec())
+                .or_default()
+                .insert(to[..=common].to_vec());
         }
     }
     folders
@@ -250,14 +367,16 @@ fn siblings(imports: &Imports) -> BTreeMap<Module, Imports> {
 #[derive(Default)]
 struct Paths {
     paths: Vec<Module>,
-    /// Paths that a `pub use` exports. Exports of another module count as imports, those of a module below do not.
+    /// Paths that a `pub use` exports. Exports of another module count as imports, those of a
+    /// module below do not.
     exports: Vec<Module>,
     /// Number of inline modules around the current item.
     depth: usize,
 }
 
 impl Paths {
-    /// A path as the module of the file would name it; `None` if it does not leave an inline module.
+    /// A path as the module of the file would name it; `None` if it does not leave an inline
+    /// module.
     fn outside(&self, path: Module) -> Option<Module> {
         let supers = path.iter().take_while(|name| *name == "super").count();
         match path.first()?.as_str() {
@@ -265,7 +384,11 @@ impl Paths {
             _ if self.depth == 0 => Some(path),
             "super" if supers >= self.depth => {
                 let rest = path[self.depth..].to_vec();
-                Some(if supers > self.depth { rest } else { [vec!["self".to_owned()], rest].concat() })
+                Some(if supers > self.depth {
+                    rest
+                } else {
+                    [vec!["self".to_owned()], rest].concat()
+                })
             }
             _ => None,
         }
@@ -292,21 +415,34 @@ impl<'ast> Visit<'ast> for Paths {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        let paths: Vec<_> = leaves(&item.tree).into_iter().filter_map(|(_, path)| self.outside(path)).collect();
+        let paths: Vec<_> = leaves(&item.tree)
+            .into_iter()
+            .filter_map(|(_, path)| self.outside(path))
+            .collect();
         let is_private = matches!(item.vis, Visibility::Inherited);
-        if is_private { self.paths.extend(paths) } else { self.exports.extend(paths) }
+        if is_private {
+            self.paths.extend(paths)
+        } else {
+            self.exports.extend(paths)
+        }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         if path.segments.len() > 1 {
-            let names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            let names = path
+                .segments
+                .iter()
+                .map(|segment| segment.ident.to_string())
+                .collect();
             self.paths.extend(self.outside(names));
         }
         syn::visit::visit_path(self, path);
     }
 
     fn visit_macro(&mut self, call: &'ast Macro) {
-        arguments(call).iter().for_each(|argument| self.visit_expr(argument));
+        arguments(call)
+            .iter()
+            .for_each(|argument| self.visit_expr(argument));
         syn::visit::visit_macro(self, call);
     }
 }
@@ -330,7 +466,9 @@ impl<'ast> Visit<'ast> for Literals {
     }
 
     fn visit_macro(&mut self, call: &'ast Macro) {
-        arguments(call).iter().for_each(|argument| self.visit_expr(argument));
+        arguments(call)
+            .iter()
+            .for_each(|argument| self.visit_expr(argument));
     }
 }
 
@@ -361,12 +499,15 @@ fn attributes(item: &Item) -> &[Attribute] {
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
-            && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string() == "test")
+            && attribute
+                .meta
+                .require_list()
+                .is_ok_and(|list| list.tokens.to_string() == "test")
     })
 }
 
-/// The names of types with a visibility: `pub`, or `pub` of some module. An alias that gives a type of the same name its parameters
-/// defines no other type.
+/// The names of types with a visibility: `pub`, or `pub` of some module. An alias that gives a type
+/// of the same name its parameters defines no other type.
 fn types(items: &[Item]) -> Vec<String> {
     let types = items.iter().filter_map(|item| match item {
         Item::Struct(item) => Some((&item.vis, &item.ident)),
@@ -376,20 +517,33 @@ fn types(items: &[Item]) -> Vec<String> {
         Item::Type(item) if !is_alias_of_its_name(item) => Some((&item.vis, &item.ident)),
         _ => None,
     });
-    types.filter(|(seen, _)| !matches!(seen, Visibility::Inherited)).map(|(_, name)| name.to_string()).collect()
+    types
+        .filter(|(seen, _)| !matches!(seen, Visibility::Inherited))
+        .map(|(_, name)| name.to_string())
+        .collect()
 }
 
 fn is_alias_of_its_name(alias: &syn::ItemType) -> bool {
-    let Type::Path(path) = &*alias.ty else { return false };
-    path.path.segments.last().is_some_and(|last| last.ident == alias.ident)
+    let Type::Path(path) = &*alias.ty else {
+        return false;
+    };
+    path.path
+        .segments
+        .last()
+        .is_some_and(|last| last.ident == alias.ident)
 }
 
 /// Groups of modules that lead to each other, each a cycle or several that meet.
 fn cycles(imports: &Imports) -> Vec<BTreeSet<String>> {
-    let reached: BTreeMap<_, _> = imports.keys().map(|from| (from, reach(imports, from))).collect();
+    let reached: BTreeMap<_, _> = imports
+        .keys()
+        .map(|from| (from, reach(imports, from)))
+        .collect();
     let mut cycles: Vec<BTreeSet<String>> = Vec::new();
     for (from, to) in reached.iter().filter(|(from, to)| to.contains(**from)) {
-        let cycle = to.iter().filter(|to| reached.get(to).is_some_and(|back| back.contains(*from)));
+        let cycle = to
+            .iter()
+            .filter(|to| reached.get(to).is_some_and(|back| back.contains(*from)));
         let cycle: BTreeSet<String> = cycle.map(|module| module.join("::")).collect();
         if !cycles.contains(&cycle) {
             cycles.push(cycle);
@@ -421,21 +575,47 @@ fn cycles_are_found_through_exports_and_in_macros() {
     let sources = [
         source("lib.rs", "mod a; mod b; mod c; mod e; mod f; pub use a::A;"),
         source("main.rs", "mod a;"),
-        source("a.rs", "pub struct A; fn f() -> String { format!(\"{}\", crate::b::B) }"),
-        source("e.rs", "mod inline { use super::super::f::F; } pub struct E;"),
-        source("f.rs", "pub struct F; pub use crate::e::E; #[cfg(test)] const A: crate::A = crate::A;"),
-        source("b/mod.rs", "mod d; pub(crate) use d::B; #[cfg(test)] mod tests;"),
+        source(
+            "a.rs",
+            "pub struct A; fn f() -> String { format!(\"{}\", crate::b::B) }",
+        ),
+        source(
+            "e.rs",
+            "mod inline { use super::super::f::F; } pub struct E;",
+        ),
+        source(
+            "f.rs",
+            "pub struct F; pub use crate::e::E; #[cfg(test)] const A: crate::A = crate::A;",
+        ),
+        source(
+            "b/mod.rs",
+            "mod d; pub(crate) use d::B; #[cfg(test)] mod tests;",
+        ),
         source("b/d.rs", "use crate::A; pub struct B;"),
         source("b/tests.rs", "use crate::c::C;"),
-        source("c.rs", "use crate::b::B; pub struct C; #[cfg(test)] mod tests { use super::C; }"),
+        source(
+            "c.rs",
+            "use crate::b::B; pub struct C; #[cfg(test)] mod tests { use super::C; }",
+        ),
     ];
     fs::create_dir(folder.path().join("b")).unwrap();
-    sources.iter().for_each(|(path, text)| fs::write(folder.path().join(path), text).unwrap());
+    sources
+        .iter()
+        .for_each(|(path, text)| fs::write(folder.path().join(path), text).unwrap());
     let modules = modules(folder.path());
     let imports = imports(&modules);
-    assert_eq!(cycles(&imports), [["a", "b::d"].map(str::to_owned).into(), ["e", "f"].map(str::to_owned).into()]);
+    assert_eq!(
+        cycles(&imports),
+        [
+            ["a", "b::d"].map(str::to_owned).into(),
+            ["e", "f"].map(str::to_owned).into()
+        ]
+    );
     let folders = siblings(&imports);
     assert_eq!(folders.keys().collect::<Vec<_>>(), [&Module::new()]);
-    let expected = [["a", "b"].map(str::to_owned).into(), ["e", "f"].map(str::to_owned).into()];
+    let expected = [
+        ["a", "b"].map(str::to_owned).into(),
+        ["e", "f"].map(str::to_owned).into(),
+    ];
     assert_eq!(cycles(&folders[&Module::new()]), expected);
 }

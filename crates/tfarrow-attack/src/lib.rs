@@ -1,18 +1,23 @@
-//! Properties that must hold for every input, hostile input included: each attack is a function of bytes that panics if
-//! a property does not hold.
+//! Properties that must hold for every input, hostile input included: each attack is a function of
+//! bytes that panics if a property does not hold.
 //!
-//! The fuzz targets in `fuzz/` call these functions, and so does a test that mutates files of TensorFlow, on stable
-//! Rust. Most functions take the bytes as a stream. Those that test records make a stream of the bytes with [`framed`]
-//! first, so that a fuzzer does not have to find valid CRCs.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a failure is told")]
+//! The fuzz targets in `fuzz/` call these functions, and so does a test that mutates files of
+//! TensorFlow, on stable Rust. Most functions take the bytes as a stream. Those that test records
+//! make a stream of the bytes with [`framed`] first, so that a fuzzer does not have to find valid
+//! CRCs.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is how a failure is told"
+)]
 
 use std::{io::Cursor, path::Path};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    DecoderBuilder, EncoderBuilder, ExactColumn, FrameBuffer, Layout, Limits, MessageType, OnConflict, OnError,
-    RecordType, Records, Segment, Summary, VerifyCrc,
+    DecoderBuilder, EncoderBuilder, ExactColumn, FrameBuffer, Layout, Limits, MessageType,
+    OnConflict, OnError, RecordType, Records, Segment, Summary, VerifyCrc,
     diff::{Differ, DifferenceKind},
 };
 use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
@@ -51,11 +56,16 @@ pub const ALL: [(&str, Attack); 12] = [
     ("parquet", parquet),
 ];
 
-/// Returns a stream of records. The length of each is the byte before it; 255 stands for the rest of the bytes.
+/// Returns a stream of records. The length of each is the byte before it; 255 stands for the rest
+/// of the bytes.
 pub fn framed(mut bytes: &[u8]) -> Vec<u8> {
     let mut payloads = Vec::new();
     while let Some((length, rest)) = bytes.split_first() {
-        let length = if *length == 255 { rest.len() } else { usize::from(*length).min(rest.len()) };
+        let length = if *length == 255 {
+            rest.len()
+        } else {
+            usize::from(*length).min(rest.len())
+        };
         let (payload, rest) = rest.split_at(length);
         payloads.push(payload);
         bytes = rest;
@@ -63,8 +73,8 @@ pub fn framed(mut bytes: &[u8]) -> Vec<u8> {
     frame::file(payloads)
 }
 
-/// Returns the records of a stream before the first error, in chunks of about `target` bytes, and whether there is no
-/// error.
+/// Returns the records of a stream before the first error, in chunks of about `target` bytes, and
+/// whether there is no error.
 fn chunks(stream: &[u8], target: usize) -> (Vec<Records>, bool) {
     let segments = FrameBuffer::new(target, LIMITS).segments(stream);
     let mut all = Vec::new();
@@ -78,25 +88,34 @@ fn chunks(stream: &[u8], target: usize) -> (Vec<Records>, bool) {
 }
 
 fn payloads(chunks: &[Records]) -> Vec<Vec<u8>> {
-    chunks.iter().flat_map(|records| records.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()).collect()
+    chunks
+        .iter()
+        .flat_map(|records| records.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())
+        .collect()
 }
 
-/// Checks that the records do not depend on how the stream is split, and that they are those of the test kit's reader.
+/// Checks that the records do not depend on how the stream is split, and that they are those of the
+/// test kit's reader.
 pub fn frame(stream: &[u8]) {
     let ((small, whole), (large, _)) = (chunks(stream, 0), chunks(stream, stream.len() + 1));
     assert_eq!(payloads(&small), payloads(&large));
-    let sound = small.iter().all(|records| records.verify(VerifyCrc::Always).is_ok());
+    let sound = small
+        .iter()
+        .all(|records| records.verify(VerifyCrc::Always).is_ok());
     if let (Ok(read), true) = (frame::read(stream), whole) {
         assert!(sound && payloads(&small) == read);
     }
 }
 
-/// Checks that each byte of a corrupt stream is in a record or lost, and that the records do not depend on how the
-/// stream is split.
+/// Checks that each byte of a corrupt stream is in a record or lost, and that the records do not
+/// depend on how the stream is split.
 pub fn resync(stream: &[u8]) {
     let read = |target| {
         let (mut at, mut found) = (0, Vec::new());
-        for segment in FrameBuffer::new(target, LIMITS).with_on_error(OnError::Skip).segments(stream) {
+        for segment in FrameBuffer::new(target, LIMITS)
+            .with_on_error(OnError::Skip)
+            .segments(stream)
+        {
             match segment.unwrap() {
                 Segment::Records(records) => {
                     assert_eq!(records.position(0).offset, at);
@@ -115,7 +134,8 @@ pub fn resync(stream: &[u8]) {
     assert_eq!(read(0), read(stream.len() + 1));
 }
 
-/// Decodes the bytes as Examples: in both layouts, with and without view types, with errors and with skipped records.
+/// Decodes the bytes as Examples: in both layouts, with and without view types, with errors and
+/// with skipped records.
 pub fn example(bytes: &[u8]) {
     decode(&framed(bytes), RecordType::Example);
 }
@@ -133,23 +153,41 @@ pub fn example_list(bytes: &[u8]) {
 /// The descriptors of the messages in `testdata/message`.
 const DESCRIPTORS: &[u8] = include_bytes!("../../../testdata/message/shapes.desc");
 
-/// Decodes the bytes as messages, with and without view types, with errors and with skipped records. Checks that messages
-/// are encoded as messages that decode to the same rows.
+/// Decodes the bytes as messages, with and without view types, with errors and with skipped
+/// records. Checks that messages are encoded as messages that decode to the same rows.
 pub fn message(bytes: &[u8]) {
     let (chunks, _) = chunks(&framed(bytes), 1 << 20);
     for name in ["tfarrow.test.Shape", "tfarrow.test.Legacy"] {
-        let plain = MessageType::parse(DESCRIPTORS, name).unwrap().schema(&LIMITS).unwrap();
+        let plain = MessageType::parse(DESCRIPTORS, name)
+            .unwrap()
+            .schema(&LIMITS)
+            .unwrap();
         for schema in [tfarrow_codec::schema::with_views(&plain, true), plain] {
             let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_limits(LIMITS);
-            let mut decoder = builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap();
-            for batch in chunks.iter().filter_map(|records| decoder.decode(records).ok()) {
+            let mut decoder = builder
+                .with_on_error(OnError::Skip)
+                .build_batch_decoder()
+                .unwrap();
+            for batch in chunks
+                .iter()
+                .filter_map(|records| decoder.decode(records).ok())
+            {
                 check(&batch);
                 let mut frames = Vec::new();
-                EncoderBuilder::new().build(SchemaRef::clone(&schema)).unwrap().encode(&batch, &mut frames).unwrap();
+                EncoderBuilder::new()
+                    .build(SchemaRef::clone(&schema))
+                    .unwrap()
+                    .encode(&batch, &mut frames)
+                    .unwrap();
                 let records = Records::from_frames(frames, Limits::default()).unwrap();
-                let decoder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_strict(true).build_batch_decoder();
+                let decoder = DecoderBuilder::new(SchemaRef::clone(&schema))
+                    .with_strict(true)
+                    .build_batch_decoder();
                 // Floats are compared by their bits.
-                assert_eq!(format!("{:?}", decoder.unwrap().decode(&records).unwrap()), format!("{batch:?}"));
+                assert_eq!(
+                    format!("{:?}", decoder.unwrap().decode(&records).unwrap()),
+                    format!("{batch:?}")
+                );
             }
         }
     }
@@ -157,10 +195,17 @@ pub fn message(bytes: &[u8]) {
 
 fn schemas(chunks: &[Records], record_type: RecordType) -> Vec<SchemaRef> {
     let mut summary = Summary::with_limits(0, LIMITS);
-    if chunks.iter().any(|records| summary.observe(records, VerifyCrc::Always).is_err()) {
+    if chunks
+        .iter()
+        .any(|records| summary.observe(records, VerifyCrc::Always).is_err())
+    {
         return Vec::new();
     }
-    let schema = |layout| summary.schema_with(layout, Some(record_type), OnConflict::Split).unwrap();
+    let schema = |layout| {
+        summary
+            .schema_with(layout, Some(record_type), OnConflict::Split)
+            .unwrap()
+    };
     let views = |schema: &SchemaRef| tfarrow_codec::schema::with_views(schema, true);
     let plain = [schema(Layout::List), schema(Layout::Auto)];
     plain.iter().map(views).chain(plain.clone()).collect()
@@ -171,9 +216,15 @@ fn decode(stream: &[u8], record_type: RecordType) {
     let schemas = schemas(&chunks, record_type);
     for (index, schema) in schemas.iter().enumerate() {
         // Decodes all records with one schema, and only the first chunk with the next.
-        let first = if index % 2 == 0 { chunks.len() } else { chunks.len().min(1) };
+        let first = if index % 2 == 0 {
+            chunks.len()
+        } else {
+            chunks.len().min(1)
+        };
         for on_error in [OnError::Fail, OnError::Skip] {
-            let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS).with_on_error(on_error);
+            let builder = DecoderBuilder::new(SchemaRef::clone(schema))
+                .with_limits(LIMITS)
+                .with_on_error(on_error);
             let mut decoder = builder.build_batch_decoder().unwrap();
             for records in chunks.iter().take(first) {
                 if let Ok(batch) = decoder.decode(records) {
@@ -186,7 +237,10 @@ fn decode(stream: &[u8], record_type: RecordType) {
 
 /// Checks the arrays with Arrow's own validation.
 fn check(batch: &RecordBatch) {
-    batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+    batch
+        .columns()
+        .iter()
+        .for_each(|column| column.to_data().validate_full().unwrap());
 }
 
 /// Checks that inference does not depend on how the records are divided.
@@ -199,7 +253,11 @@ pub fn infer(bytes: &[u8]) {
         let seen = all.observe(records, VerifyCrc::Always);
         for part in [other, one] {
             let mut summary = Summary::with_limits(0, LIMITS);
-            if summary.observe(&part, VerifyCrc::Always).and_then(|()| parts.merge(&summary)).is_err() || seen.is_err()
+            if summary
+                .observe(&part, VerifyCrc::Always)
+                .and_then(|()| parts.merge(&summary))
+                .is_err()
+                || seen.is_err()
             {
                 return;
             }
@@ -207,17 +265,27 @@ pub fn infer(bytes: &[u8]) {
     }
     assert_eq!(all.records(), parts.records());
     assert_eq!(all.record_type(), parts.record_type());
-    assert_eq!(all.features().collect::<Vec<_>>(), parts.features().collect::<Vec<_>>());
+    assert_eq!(
+        all.features().collect::<Vec<_>>(),
+        parts.features().collect::<Vec<_>>()
+    );
 }
 
-/// Decompresses the bytes, with or without skipping of corrupt data. Checks that the records before the first error are
-/// the same, and that both agree if there is no error.
+/// Decompresses the bytes, with or without skipping of corrupt data. Checks that the records before
+/// the first error are the same, and that both agree if there is no error.
 pub fn inflate(stored: &[u8]) {
     let read = |on_error| {
-        let options = ReadOptions { limits: LIMITS, on_error, chunk_bytes: 4096, ..ReadOptions::default() };
+        let options = ReadOptions {
+            limits: LIMITS,
+            on_error,
+            chunk_bytes: 4096,
+            ..ReadOptions::default()
+        };
         let source = Box::new(Cursor::new(stored.to_vec()));
         let mut found = Vec::new();
-        let Ok(mut reader) = ShardReader::from_read(source, "attack", &options) else { return (found, false) };
+        let Ok(mut reader) = ShardReader::from_read(source, "attack", &options) else {
+            return (found, false);
+        };
         loop {
             match reader.next() {
                 Ok(Some(records)) => found.extend(payloads(&[records])),
@@ -231,11 +299,15 @@ pub fn inflate(stored: &[u8]) {
     assert!(!whole || nothing_lost && patient.len() == strict.len());
 }
 
-/// Checks that decoded records encode to the same bytes with their exact form, and to records with equal features
-/// without it.
+/// Checks that decoded records encode to the same bytes with their exact form, and to records with
+/// equal features without it.
 pub fn roundtrip(bytes: &[u8]) {
     let (chunks, _) = chunks(&framed(bytes), 1 << 20);
-    for record_type in [RecordType::Example, RecordType::SequenceExample, RecordType::ExampleList] {
+    for record_type in [
+        RecordType::Example,
+        RecordType::SequenceExample,
+        RecordType::ExampleList,
+    ] {
         for schema in schemas(&chunks, record_type) {
             for records in &chunks {
                 there_and_back(records, &schema, record_type);
@@ -247,13 +319,26 @@ pub fn roundtrip(bytes: &[u8]) {
 fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType) {
     let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS);
     let mut decoder = builder.build_batch_decoder().unwrap();
-    let Ok(batch) = decoder.decode(records) else { return };
+    let Ok(batch) = decoder.decode(records) else {
+        return;
+    };
     let lost = decoder.excess_features() + decoder.lost_unset();
     let is_told = lost > 0 || decoder.unknown_features().next().is_some();
     let (mut plain, mut exact) = (Vec::new(), Vec::new());
-    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut plain).unwrap();
-    let with_form = ExactColumn::new(SchemaRef::clone(schema)).unwrap().add(&batch, records, |row| row).unwrap();
-    EncoderBuilder::new().build(with_form.schema()).unwrap().encode(&with_form, &mut exact).unwrap();
+    EncoderBuilder::new()
+        .build(batch.schema())
+        .unwrap()
+        .encode(&batch, &mut plain)
+        .unwrap();
+    let with_form = ExactColumn::new(SchemaRef::clone(schema))
+        .unwrap()
+        .add(&batch, records, |row| row)
+        .unwrap();
+    EncoderBuilder::new()
+        .build(with_form.schema())
+        .unwrap()
+        .encode(&with_form, &mut exact)
+        .unwrap();
     assert_eq!(exact, records.frames());
     let mut differ = Differ::new(record_type, Limits::default());
     for (left, right) in records.iter().zip(frame::read(&plain).unwrap()) {
@@ -262,9 +347,13 @@ fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType
             continue;
         }
         let different = differ.compare(left, right).unwrap();
-        // Unknown fields of a record are not in columns. Features without a column are reported by the decoder.
+        // Unknown fields of a record are not in columns. Features without a column are reported by
+        // the decoder.
         assert!(
-            is_told || different.iter().all(|difference| difference.what == DifferenceKind::Bytes),
+            is_told
+                || different
+                    .iter()
+                    .all(|difference| difference.what == DifferenceKind::Bytes),
             "{different:?}"
         );
     }
@@ -275,33 +364,58 @@ pub fn against_oracle(bytes: &[u8]) {
     let (chunks, _) = chunks(&framed(bytes), 1 << 20);
     for records in &chunks {
         for (index, payload) in records.iter().enumerate() {
-            let Ok(row) = oracle::row_from_example(payload) else { continue };
+            let Ok(row) = oracle::row_from_example(payload) else {
+                continue;
+            };
             let (_, rest) = records.clone().split_at(index);
             let (one, _) = rest.split_at(1);
-            // Inference cannot determine the columns of a record that does not parse as a SequenceExample, so that its
-            // schema has no columns.
+            // Inference cannot determine the columns of a record that does not parse as a
+            // SequenceExample, so that its schema has no columns.
             let schema = schemas(std::slice::from_ref(&one), RecordType::Example).pop();
-            let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else { continue };
-            let mut decoder = DecoderBuilder::new(schema).with_limits(LIMITS).build_batch_decoder().unwrap();
-            // TensorFlow skips a known field of another wire type, and `prost` rejects it; never the reverse.
-            let Ok(batch) = decoder.decode(&one) else { panic!("prost reads what is refused here: {payload:?}") };
+            let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else {
+                continue;
+            };
+            let mut decoder = DecoderBuilder::new(schema)
+                .with_limits(LIMITS)
+                .build_batch_decoder()
+                .unwrap();
+            // TensorFlow skips a known field of another wire type, and `prost` rejects it; never
+            // the reverse.
+            let Ok(batch) = decoder.decode(&one) else {
+                panic!("prost reads what is refused here: {payload:?}")
+            };
             let mut again = Vec::new();
-            EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut again).unwrap();
+            EncoderBuilder::new()
+                .build(batch.schema())
+                .unwrap()
+                .encode(&batch, &mut again)
+                .unwrap();
             let again = oracle::row_from_example(frame::read(&again).unwrap()[0]).unwrap();
             assert_eq!(again, row);
         }
     }
 }
 
-/// Compares the two halves of the bytes: a record is equal to itself, and equality does not depend on the order of the
-/// two.
+/// Compares the two halves of the bytes: a record is equal to itself, and equality does not depend
+/// on the order of the two.
 pub fn difference(bytes: &[u8]) {
     let (left, right) = bytes.split_at(bytes.len() / 2);
-    for record_type in [RecordType::Example, RecordType::SequenceExample, RecordType::ExampleList] {
+    for record_type in [
+        RecordType::Example,
+        RecordType::SequenceExample,
+        RecordType::ExampleList,
+    ] {
         let mut differ = Differ::new(record_type, LIMITS);
-        assert!(differ.compare(left, left).is_ok_and(|found| found.is_empty()));
+        assert!(
+            differ
+                .compare(left, left)
+                .is_ok_and(|found| found.is_empty())
+        );
         let (one, other) = (differ.compare(left, right), differ.compare(right, left));
-        assert_eq!(one.is_ok_and(|found| found.is_empty()), other.is_ok_and(|found| found.is_empty()));
+        assert_eq!(
+            one.is_ok_and(|found| found.is_empty()),
+            other.is_ok_and(|found| found.is_empty())
+        );
     }
 }
 
@@ -310,7 +424,11 @@ pub fn parquet(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let [source, dest] = ["a", "b.tfrecord"].map(|name| folder.path().join(name));
     std::fs::write(&source, bytes).unwrap();
-    let options = ConvertOptions { to: Some(Target::TfRecord), jobs: 1, ..ConvertOptions::default() };
+    let options = ConvertOptions {
+        to: Some(Target::TfRecord),
+        jobs: 1,
+        ..ConvertOptions::default()
+    };
     let columnar = bytes.starts_with(b"PAR1") || bytes.starts_with(b"ARROW1");
     if columnar && convert(&[&source], &dest, &options, &Progress::default()).is_err() {
         assert!(!Path::new(&dest).exists());

@@ -11,8 +11,17 @@ use tfarrow_testkit::{config, frame, golden};
 /// [`tfarrow_attack::framed`].
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
-    let folders =
-        ["", "message", "corrupt", "compressed", "example_list", "mixed_kinds", "wire", "wire_bad", "wire_disputed"];
+    let folders = [
+        "",
+        "message",
+        "corrupt",
+        "compressed",
+        "example_list",
+        "mixed_kinds",
+        "wire",
+        "wire_bad",
+        "wire_disputed",
+    ];
     let mut seeds = Vec::new();
     for folder in folders {
         for file in golden::files(&testdata.join(folder)).unwrap() {
@@ -20,7 +29,11 @@ static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
             if let Ok(payloads) = frame::read(&stream) {
                 for payloads in payloads.chunks(4) {
                     let short = payloads.iter().filter(|payload| payload.len() < 255);
-                    seeds.push(short.flat_map(|payload| [&[payload.len() as u8], *payload].concat()).collect());
+                    seeds.push(
+                        short
+                            .flat_map(|payload| [&[payload.len() as u8], *payload].concat())
+                            .collect(),
+                    );
                 }
                 // One record of any length: 255 stands for all bytes after it.
                 let long = payloads.iter().find(|payload| payload.len() >= 255);
@@ -45,7 +58,10 @@ enum Change {
 
 fn change() -> impl Strategy<Value = Change> {
     let at = any::<prop::sample::Index>;
-    let odd = prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 0x0a, 0x12, 0x1a, 0x7f, 0x80, 0xff])];
+    let odd = prop_oneof![
+        any::<u8>(),
+        prop::sample::select(vec![0, 1, 0x0a, 0x12, 0x1a, 0x7f, 0x80, 0xff])
+    ];
     prop_oneof![
         (at(), odd).prop_map(|(at, byte)| Change::Set(at, byte)),
         (at(), 0..8_u8).prop_map(|(at, bit)| Change::Flip(at, bit)),
@@ -58,10 +74,23 @@ fn change() -> impl Strategy<Value = Change> {
 
 fn apply(bytes: &mut Vec<u8>, change: &Change) {
     let len = bytes.len().max(1);
-    let part = |bytes: &[u8], at: usize, count: usize| bytes.iter().skip(at).take(count).copied().collect::<Vec<_>>();
+    let part = |bytes: &[u8], at: usize, count: usize| {
+        bytes
+            .iter()
+            .skip(at)
+            .take(count)
+            .copied()
+            .collect::<Vec<_>>()
+    };
     match change {
-        Change::Set(at, byte) => bytes.get_mut(at.index(len)).into_iter().for_each(|to| *to = *byte),
-        Change::Flip(at, bit) => bytes.get_mut(at.index(len)).into_iter().for_each(|to| *to ^= 1 << bit),
+        Change::Set(at, byte) => bytes
+            .get_mut(at.index(len))
+            .into_iter()
+            .for_each(|to| *to = *byte),
+        Change::Flip(at, bit) => bytes
+            .get_mut(at.index(len))
+            .into_iter()
+            .for_each(|to| *to ^= 1 << bit),
         Change::Insert(at, new) => {
             let at = at.index(len).min(bytes.len());
             bytes.splice(at..at, new.iter().copied());
@@ -108,7 +137,8 @@ proptest! {
     }
 }
 
-/// Inputs for which an attack has failed before. The name of each file begins with the name of the attack.
+/// Inputs for which an attack has failed before. The name of each file begins with the name of the
+/// attack.
 #[test]
 fn inputs_that_failed_before_do_not_fail_again() {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/corrupt/fuzz");

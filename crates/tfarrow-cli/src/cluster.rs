@@ -1,4 +1,5 @@
-//! Queries on a cluster: this program has no engine for them, and passes its command line on to one that has.
+//! Queries on a cluster: this program has no engine for them, and passes its command line on to one
+//! that has.
 
 use std::{env, ffi::OsString, path::PathBuf, process, sync::Arc};
 
@@ -19,7 +20,8 @@ pub struct ClusterAddress {
 }
 
 /// Connects to a cluster.
-pub type Connect = fn(ClusterAddress) -> BoxFuture<'static, Result<Arc<dyn Engine>, DataFusionError>>;
+pub type Connect =
+    fn(ClusterAddress) -> BoxFuture<'static, Result<Arc<dyn Engine>, DataFusionError>>;
 
 /// How a query reaches a cluster.
 pub(crate) enum Cluster {
@@ -40,8 +42,11 @@ pub(crate) fn run_elsewhere(args: &[OsString]) -> Result<u8> {
     let mut command = process::Command::new(program());
     command.args(args.get(1..).unwrap_or_default());
     let missing = |error| {
-        let build = "cargo build --release --workspace --features tfarrow-cluster/ballista builds it";
-        Usage(format!("--cluster needs the program {PROGRAM} ({error}), beside tfarrow or on the PATH; {build}"))
+        let build =
+            "cargo build --release --workspace --features tfarrow-cluster/ballista builds it";
+        Usage(format!(
+            "--cluster needs the program {PROGRAM} ({error}), beside tfarrow or on the PATH; {build}"
+        ))
     };
     #[cfg(unix)]
     {
@@ -50,14 +55,21 @@ pub(crate) fn run_elsewhere(args: &[OsString]) -> Result<u8> {
     #[cfg(not(unix))]
     {
         let status = command.status().map_err(missing)?;
-        Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::error::FAILURE))
+        Ok(status
+            .code()
+            .and_then(|code| u8::try_from(code).ok())
+            .unwrap_or(crate::error::FAILURE))
     }
 }
 
 /// The program beside this one, or else its name, which is looked up on the PATH.
 fn program() -> PathBuf {
     let name = format!("{PROGRAM}{}", env::consts::EXE_SUFFIX);
-    let beside =
-        env::current_exe().ok().and_then(|path| path.canonicalize().ok()).map(|path| path.with_file_name(&name));
-    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
+    let beside = env::current_exe()
+        .ok()
+        .and_then(|path| path.canonicalize().ok())
+        .map(|path| path.with_file_name(&name));
+    beside
+        .filter(|path| path.is_file())
+        .unwrap_or_else(|| PathBuf::from(name))
 }

@@ -1,4 +1,5 @@
-//! Defaults of options that the user sets: in a configuration file, and in variables of the environment.
+//! Defaults of options that the user sets: in a configuration file, and in variables of the
+//! environment.
 //!
 //! ```text
 //! on-error = "skip"              TFARROW_ON_ERROR=skip           for all commands that have the option
@@ -6,8 +7,9 @@
 //! memory-limit = "4GB"           TFARROW_SQL_MEMORY_LIMIT=4GB    for one command
 //! ```
 //!
-//! A variable has precedence over the file, a value for one command over one for all, and the command line over both, also with an
-//! option that excludes the one of the default. An option for all commands is ignored where a command has it with other values, such as `format`.
+//! A variable has precedence over the file, a value for one command over one for all, and the
+//! command line over both, also with an option that excludes the one of the default. An option for
+//! all commands is ignored where a command has it with other values, such as `format`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -52,19 +54,36 @@ impl Defaults {
     /// # Errors
     /// The configuration file cannot be read, or is not valid.
     pub(crate) fn read() -> Result<Self, Usage> {
-        let variables = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        let variables = variables.filter(|(name, _)| name.starts_with(PREFIX)).collect();
-        let Some((file, is_required)) = file() else { return Ok(Self { variables, ..Self::default() }) };
+        let variables =
+            env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let variables = variables
+            .filter(|(name, _)| name.starts_with(PREFIX))
+            .collect();
+        let Some((file, is_required)) = file() else {
+            return Ok(Self {
+                variables,
+                ..Self::default()
+            });
+        };
         let wrong = |why: String| Usage(format!("{}: {why}", file.display()));
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_required => {
-                return Ok(Self { variables, ..Self::default() });
+                return Ok(Self {
+                    variables,
+                    ..Self::default()
+                });
             }
             Err(error) => return Err(wrong(error.to_string())),
         };
-        let table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
-        Ok(Self { file: Some(file), table, variables })
+        let table = text
+            .parse()
+            .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        Ok(Self {
+            file: Some(file),
+            table,
+            variables,
+        })
     }
 
     /// The configuration file that was read.
@@ -77,17 +96,29 @@ impl Defaults {
     /// # Errors
     /// The configuration has an unknown name, or a value is not valid.
     pub(crate) fn apply(&self, mut program: Command, excluded: &[Id]) -> Result<Command, Usage> {
-        // Options of all commands are options of each command, so that each can have a default of its own.
-        let globals: Vec<_> = program.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+        // Options of all commands are options of each command, so that each can have a default of
+        // its own.
+        let globals: Vec<_> = program
+            .get_arguments()
+            .filter(|arg| arg.is_global_set())
+            .cloned()
+            .collect();
         program = program.mut_subcommands(|command| command.args(&globals));
         self.check_names(&program)?;
         let (mut accepted, mut refused) = (HashSet::new(), Vec::new());
-        let names: Vec<_> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        let names: Vec<_> = program
+            .get_subcommands()
+            .map(|command| command.get_name().to_owned())
+            .collect();
         for name in names {
-            let Some(command) = program.find_subcommand(&name) else { continue };
+            let Some(command) = program.find_subcommand(&name) else {
+                continue;
+            };
             let mut set = Vec::new();
             for arg in options(command) {
-                let Some(found) = self.find(&name, arg) else { continue };
+                let Some(found) = self.find(&name, arg) else {
+                    continue;
+                };
                 match found.check(arg) {
                     Ok(()) => {
                         accepted.insert(found.origin);
@@ -106,7 +137,10 @@ impl Defaults {
             });
         }
         // A value for all commands may be one for some of them.
-        match refused.into_iter().find(|(origin, _)| !accepted.contains(origin)) {
+        match refused
+            .into_iter()
+            .find(|(origin, _)| !accepted.contains(origin))
+        {
             Some((_, error)) => Err(error),
             None => Ok(program),
         }
@@ -117,17 +151,35 @@ impl Defaults {
         let option = arg.get_long()?;
         let variable = |name: String, is_of_command| {
             // An empty value is that of an unset variable.
-            let value = self.variables.get(&name)?.to_str().filter(|value| !value.is_empty())?;
+            let value = self
+                .variables
+                .get(&name)?
+                .to_str()
+                .filter(|value| !value.is_empty())?;
             let values = match is_list(arg) {
-                true => value.split(',').map(|value| value.trim().to_owned()).collect(),
+                true => value
+                    .split(',')
+                    .map(|value| value.trim().to_owned())
+                    .collect(),
                 false => vec![value.to_owned()],
             };
-            Some(Found { values: known_to(arg, values), origin: name, is_of_command })
+            Some(Found {
+                values: known_to(arg, values),
+                origin: name,
+                is_of_command,
+            })
         };
         let entry = |table: &Table, place: String, is_of_command| {
             let values = values(table.get(option)?)?;
-            let file = self.file.as_ref().map_or_else(String::new, |file| format!("{}: ", file.display()));
-            Some(Found { values: known_to(arg, values), origin: format!("{file}{place}"), is_of_command })
+            let file = self
+                .file
+                .as_ref()
+                .map_or_else(String::new, |file| format!("{}: ", file.display()));
+            Some(Found {
+                values: known_to(arg, values),
+                origin: format!("{file}{place}"),
+                is_of_command,
+            })
         };
         let of_command = self.table.get(command).and_then(Value::as_table);
         variable(variable_name(&[command, option]), true)
@@ -138,16 +190,23 @@ impl Defaults {
 
     /// Checks that all names of the configuration file are those of commands and options.
     fn check_names(&self, program: &Command) -> Result<(), Usage> {
-        let file = self.file.as_ref().map_or_else(String::new, |file| file.display().to_string());
+        let file = self
+            .file
+            .as_ref()
+            .map_or_else(String::new, |file| file.display().to_string());
         let longs = |command: &Command| -> Vec<String> {
-            options(command).filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
+            options(command)
+                .filter_map(|arg| arg.get_long().map(str::to_owned))
+                .collect()
         };
         let all: Vec<_> = program.get_subcommands().flat_map(longs).collect();
         for (name, value) in &self.table {
             let (known, names) = match value.as_table() {
                 None => (&all, vec![(name, value)]),
                 Some(entries) => {
-                    let commands = program.get_subcommands().map(|command| command.get_name().to_owned());
+                    let commands = program
+                        .get_subcommands()
+                        .map(|command| command.get_name().to_owned());
                     let Some(command) = program.find_subcommand(name) else {
                         let hint = similar(name, commands.collect::<Vec<_>>());
                         return Err(Usage(format!("{file}: [{name}] is not a command{hint}")));
@@ -178,25 +237,46 @@ impl Found {
             return Ok(());
         }
         let option = arg.get_long().unwrap_or_default();
-        let possible: Vec<_> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        let possible: Vec<_> = arg
+            .get_possible_values()
+            .iter()
+            .map(|value| value.get_name().to_owned())
+            .collect();
         let expected = match possible.is_empty() {
             true => String::new(),
             false => format!(", expected {}", possible.join(", ")),
         };
-        Err(Usage(format!("{}: {} is not valid for --{option}{expected}", self.origin, self.values.join(", "))))
+        Err(Usage(format!(
+            "{}: {} is not valid for --{option}{expected}",
+            self.origin,
+            self.values.join(", ")
+        )))
     }
 }
 
-/// The options of the command of a command line that an option of the command line excludes, so that they can have no default.
+/// The options of the command of a command line that an option of the command line excludes, so
+/// that they can have no default.
 pub(crate) fn excluded(program: &Command, matches: &ArgMatches) -> Vec<Id> {
-    let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
-    let Some(command) = program.find_subcommand(name) else { return Vec::new() };
-    let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let Some((name, matches)) = matches.subcommand() else {
+        return Vec::new();
+    };
+    let Some(command) = program.find_subcommand(name) else {
+        return Vec::new();
+    };
+    let is_given =
+        |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let given: Vec<_> = options(command).filter(is_given).collect();
     // One of two options declares that they exclude each other.
     let is_declared = |by: &Arg, other: &Arg| command.get_arg_conflicts_with(by).contains(&other);
-    let is_excluded = |arg: &&Arg| given.iter().any(|given| is_declared(given, arg) || is_declared(arg, given));
-    options(command).filter(is_excluded).map(|arg| arg.get_id().clone()).collect()
+    let is_excluded = |arg: &&Arg| {
+        given
+            .iter()
+            .any(|given| is_declared(given, arg) || is_declared(arg, given))
+    };
+    options(command)
+        .filter(is_excluded)
+        .map(|arg| arg.get_id().clone())
+        .collect()
 }
 
 /// The configuration file, and whether it has to exist.
@@ -209,12 +289,18 @@ fn file() -> Option<(PathBuf, bool)> {
 
 /// The options that may have a default.
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|arg| arg.get_long().is_some())
+    command
+        .get_arguments()
+        .filter(|arg| arg.get_long().is_some())
 }
 
 /// The name of a variable, such as `TFARROW_SQL_MEMORY_LIMIT`.
 fn variable_name(parts: &[&str]) -> String {
-    let name: Vec<_> = [PREFIX].iter().chain(parts).map(|part| part.replace('-', "_").to_ascii_uppercase()).collect();
+    let name: Vec<_> = [PREFIX]
+        .iter()
+        .chain(parts)
+        .map(|part| part.replace('-', "_").to_ascii_uppercase())
+        .collect();
     name.join("_")
 }
 
@@ -255,12 +341,25 @@ fn text(value: &Value) -> Option<String> {
 /// Whether an option accepts these values on the command line.
 fn accepts(arg: &Arg, values: &[String]) -> bool {
     if !takes_value(arg) {
-        return values.iter().all(|value| matches!(value.as_str(), "true" | "false"));
+        return values
+            .iter()
+            .all(|value| matches!(value.as_str(), "true" | "false"));
     }
-    let Some(option) = arg.get_long() else { return false };
-    // The relations of the option to other options are left out, because the command has this option only.
-    let alone = Arg::new("value").long(option.to_owned()).action(arg.get_action().clone());
-    let alone = alone.value_parser(arg.get_value_parser().clone()).allow_hyphen_values(true);
+    let Some(option) = arg.get_long() else {
+        return false;
+    };
+    // The relations of the option to other options are left out, because the command has this
+    // option only.
+    let alone = Arg::new("value")
+        .long(option.to_owned())
+        .action(arg.get_action().clone());
+    let alone = alone
+        .value_parser(arg.get_value_parser().clone())
+        .allow_hyphen_values(true);
     let line = values.iter().map(|value| format!("--{option}={value}"));
-    Command::new("defaults").no_binary_name(true).arg(alone).try_get_matches_from(line).is_ok()
+    Command::new("defaults")
+        .no_binary_name(true)
+        .arg(alone)
+        .try_get_matches_from(line)
+        .is_ok()
 }

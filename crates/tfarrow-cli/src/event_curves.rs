@@ -1,4 +1,5 @@
-//! The curves of TensorBoard's event files, for `report`: the scalars of each tag over the steps of each run, as SQL reads them.
+//! The curves of TensorBoard's event files, for `report`: the scalars of each tag over the steps of
+//! each run, as SQL reads them.
 
 use std::sync::Arc;
 
@@ -19,8 +20,9 @@ use tfarrow_stats::ShardRecords;
 
 use crate::{output::plural, text::escape};
 
-/// The scalars in the order of the curves. Text is copied, because a view would keep the other columns of its batch in memory.
-/// Values of one time are sorted as well, so that pages are reproducible.
+/// The scalars in the order of the curves. Text is copied, because a view would keep the other
+/// columns of its batch in memory. Values of one time are sorted as well, so that pages are
+/// reproducible.
 const SCALARS: &str = "\
     SELECT arrow_cast(tag, 'Utf8') AS tag, arrow_cast(run, 'Utf8') AS run, step, value FROM events WHERE kind = 'scalar' \
     ORDER BY tag, run, step, wall_time, value";
@@ -61,7 +63,15 @@ pub(crate) struct RunCurve {
 impl RunCurve {
     fn new(run: &str) -> Self {
         let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
-        Self { run: run.to_owned(), count: 0, min, max, points: Vec::new(), stride: 1, last: (0, f64::NAN) }
+        Self {
+            run: run.to_owned(),
+            count: 0,
+            min,
+            max,
+            points: Vec::new(),
+            stride: 1,
+            last: (0, f64::NAN),
+        }
     }
 
     fn add(&mut self, step: i64, value: f64) {
@@ -106,24 +116,33 @@ pub(crate) struct EventCurves {
 }
 
 impl EventCurves {
-    /// Reads the scalars of the event files among `shards`, none of which may be a stream; none if they are other files. If
-    /// `counts` are given, only as many records of each shard as they have.
+    /// Reads the scalars of the event files among `shards`, none of which may be a stream; none if
+    /// they are other files. If `counts` are given, only as many records of each shard as they
+    /// have.
     ///
-    /// The files were read before, as records of bytes, and their damage is reported. Corrupt records are therefore skipped, and
-    /// only events that cannot be decoded are counted.
+    /// The files were read before, as records of bytes, and their damage is reported. Corrupt
+    /// records are therefore skipped, and only events that cannot be decoded are counted.
     ///
     /// # Errors
     /// Files that cannot be read.
-    pub(crate) fn read(shards: &[Shard], counts: Option<&[ShardRecords]>, read: &ReadOptions) -> Result<Self> {
+    pub(crate) fn read(
+        shards: &[Shard],
+        counts: Option<&[ShardRecords]>,
+        read: &ReadOptions,
+    ) -> Result<Self> {
         if !are_events(shards) {
             return Ok(Self::default());
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
         runtime.block_on(async {
             let skipped = Arc::new(Lock::new(DamageReport::default()));
             let table = Self::table(shards, counts, read, Arc::clone(&skipped)).await?;
-            let context =
-                session_context(SessionOptions { memory_limit: Some(SORT_BYTES), ..SessionOptions::default() })?;
+            let context = session_context(SessionOptions {
+                memory_limit: Some(SORT_BYTES),
+                ..SessionOptions::default()
+            })?;
             context.register_table("events", table)?;
             let mut curves = Self::default();
             let mut rows = context.sql(SCALARS).await?.execute_stream().await?;
@@ -133,7 +152,10 @@ impl EventCurves {
             curves.finish();
             let skipped = skipped.lock();
             curves.undecodable = skipped.records - skipped.corrupt;
-            let undecodable = skipped.faults().iter().find(|fault| fault.kind() == FaultKind::Message);
+            let undecodable = skipped
+                .faults()
+                .iter()
+                .find(|fault| fault.kind() == FaultKind::Message);
             curves.first_error = undecodable.map(|fault| fault.error.to_string());
             Ok(curves)
         })
@@ -146,7 +168,11 @@ impl EventCurves {
         read: &ReadOptions,
         skipped: Arc<Lock<DamageReport>>,
     ) -> Result<Arc<dyn TableProvider>> {
-        let ReadOptions { partial_tail, limits, .. } = *read;
+        let ReadOptions {
+            partial_tail,
+            limits,
+            ..
+        } = *read;
         let options = TfRecordOptions {
             on_error: OnError::Skip,
             partial_tail,
@@ -156,7 +182,11 @@ impl EventCurves {
         };
         let mut table = TfRecordTable::infer(shards.to_vec(), &options).await?;
         if let Some(counts) = counts {
-            let count = |number| counts.get(number).map_or(0, |shard: &ShardRecords| shard.records);
+            let count = |number| {
+                counts
+                    .get(number)
+                    .map_or(0, |shard: &ShardRecords| shard.records)
+            };
             let counts: Vec<_> = (0..shards.len()).map(count).collect();
             table = table.with_records(0..counts.iter().sum(), &counts)?;
         }
@@ -172,18 +202,31 @@ impl EventCurves {
     pub(crate) fn note(&self) -> Option<String> {
         let events = plural(self.undecodable, "event");
         let are = if self.undecodable == 1 { "is" } else { "are" };
-        let first = self.first_error.as_ref().map_or_else(String::new, |error| format!("; the first: {error}"));
+        let first = self
+            .first_error
+            .as_ref()
+            .map_or_else(String::new, |error| format!("; the first: {error}"));
         let note = format!("{events} cannot be decoded and {are} not in the curves{first}");
         (self.undecodable > 0).then(|| escape(&note))
     }
 
     /// Adds the rows of [`SCALARS`].
     fn add_batch(&mut self, batch: &RecordBatch) {
-        let [tags, runs, steps, values] = batch.columns() else { return };
+        let [tags, runs, steps, values] = batch.columns() else {
+            return;
+        };
         let (tags, runs) = (tags.as_string::<i32>(), runs.as_string::<i32>());
-        let (steps, values) = (steps.as_primitive::<Int64Type>(), values.as_primitive::<Float64Type>());
+        let (steps, values) = (
+            steps.as_primitive::<Int64Type>(),
+            values.as_primitive::<Float64Type>(),
+        );
         for row in (0..batch.num_rows()).filter(|row| values.is_valid(*row)) {
-            self.add(tags.value(row), runs.value(row), steps.value(row), values.value(row));
+            self.add(
+                tags.value(row),
+                runs.value(row),
+                steps.value(row),
+                values.value(row),
+            );
         }
     }
 
@@ -197,9 +240,16 @@ impl EventCurves {
                 }
                 return;
             }
-            self.tags.push(EventCurve { tag: tag.to_owned(), runs: Vec::new(), more_runs: 0, left_out: String::new() });
+            self.tags.push(EventCurve {
+                tag: tag.to_owned(),
+                runs: Vec::new(),
+                more_runs: 0,
+                left_out: String::new(),
+            });
         }
-        let Some(curve) = self.tags.last_mut() else { return };
+        let Some(curve) = self.tags.last_mut() else {
+            return;
+        };
         if curve.runs.last().is_none_or(|last| last.run != run) {
             if curve.runs.len() >= MAX_RUNS {
                 if curve.left_out != run {
@@ -216,7 +266,10 @@ impl EventCurves {
     }
 
     fn finish(&mut self) {
-        self.tags.iter_mut().flat_map(|curve| &mut curve.runs).for_each(RunCurve::finish);
+        self.tags
+            .iter_mut()
+            .flat_map(|curve| &mut curve.runs)
+            .for_each(RunCurve::finish);
     }
 }
 
@@ -230,8 +283,15 @@ mod tests {
             let mut run = RunCurve::new("train");
             (0..count).for_each(|step| run.add(step, step as f64));
             run.finish();
-            assert!(run.points.len() <= MAX_POINTS + 1, "{count}: {}", run.points.len());
-            assert_eq!((run.count, run.min, run.max), (count as u64, 0.0, (count - 1) as f64));
+            assert!(
+                run.points.len() <= MAX_POINTS + 1,
+                "{count}: {}",
+                run.points.len()
+            );
+            assert_eq!(
+                (run.count, run.min, run.max),
+                (count as u64, 0.0, (count - 1) as f64)
+            );
             assert_eq!(
                 (run.points.first(), run.points.last()),
                 (Some(&(0, 0.0)), Some(&(count - 1, (count - 1) as f64)))

@@ -1,4 +1,5 @@
-//! SIGINT, SIGHUP and SIGTERM: the first one asks the running command to stop, the second one ends the program.
+//! SIGINT, SIGHUP and SIGTERM: the first one asks the running command to stop, the second one ends
+//! the program.
 
 use std::{
     io,
@@ -18,9 +19,12 @@ static STATUS: AtomicU8 = AtomicU8::new(CTRL_C);
 
 /// Calls `act` at the first signal, and ends the program at the second one.
 ///
-/// The signals are caught when this returns. Where they cannot be caught, they end the program as they do by default.
+/// The signals are caught when this returns. Where they cannot be caught, they end the program as
+/// they do by default.
 pub(crate) fn on_interrupt(act: impl FnOnce() + Send + 'static) {
-    let Ok(signals) = platform::signals() else { return };
+    let Ok(signals) = platform::signals() else {
+        return;
+    };
     thread::spawn(move || {
         // Ctrl-C is a key of a pager.
         let mut signals = signals.filter(|status| *status != CTRL_C || !is_paging());
@@ -32,8 +36,8 @@ pub(crate) fn on_interrupt(act: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// Catches Ctrl-C from now on. Each item of the iterator is one; the iterator blocks until it comes. Ctrl-C in a pager is
-/// none.
+/// Catches Ctrl-C from now on. Each item of the iterator is one; the iterator blocks until it
+/// comes. Ctrl-C in a pager is none.
 ///
 /// # Errors
 /// The signal handler cannot be installed.
@@ -46,8 +50,8 @@ pub(crate) fn status() -> u8 {
     STATUS.load(Ordering::Relaxed)
 }
 
-/// Ends the program. Printed output stays, and temporary copies of the input are removed. Incomplete output files never get
-/// their names, but a hidden temporary file may be left.
+/// Ends the program. Printed output stays, and temporary copies of the input are removed.
+/// Incomplete output files never get their names, but a hidden temporary file may be left.
 pub(crate) fn end() {
     remove_copies();
     std::process::exit(status().into());
@@ -64,7 +68,11 @@ mod platform {
 
     /// The exit statuses of the signals that ask the program to end, as they arrive.
     pub(super) fn signals() -> io::Result<impl Iterator<Item = u8> + Send> {
-        catch([SIGINT, SIGHUP, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)))
+        catch(
+            [SIGINT, SIGHUP, SIGTERM]
+                .into_iter()
+                .filter(|signal| !is_ignored(*signal)),
+        )
     }
 
     pub(super) fn ctrl_c() -> io::Result<impl Iterator<Item = u8> + Send> {
@@ -74,15 +82,23 @@ mod platform {
     fn catch(signals: impl Iterator<Item = i32>) -> io::Result<impl Iterator<Item = u8> + Send> {
         let mut signals = Signals::new(signals)?;
         // Several signals may arrive at once.
-        let next = move || signals.wait().map(|signal| 128 + signal as u8).collect::<Vec<_>>();
+        let next = move || {
+            signals
+                .wait()
+                .map(|signal| 128 + signal as u8)
+                .collect::<Vec<_>>()
+        };
         Ok(iter::repeat_with(next).flatten())
     }
 
-    /// Whether the parent process had the signal ignored, as `nohup` does; `false` where the system has no `/proc`.
+    /// Whether the parent process had the signal ignored, as `nohup` does; `false` where the system
+    /// has no `/proc`.
     fn is_ignored(signal: i32) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        let mask = mask
+            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .unwrap_or(0);
         mask >> (signal - 1) & 1 == 1
     }
 }
@@ -105,6 +121,8 @@ mod platform {
             let mut interrupt = pin!(signal::ctrl_c());
             future::poll_fn(|context| Poll::Ready(drop(interrupt.as_mut().poll(context)))).await;
         });
-        Ok(iter::from_fn(move || runtime.block_on(signal::ctrl_c()).ok().map(|()| 130)))
+        Ok(iter::from_fn(move || {
+            runtime.block_on(signal::ctrl_c()).ok().map(|()| 130)
+        }))
     }
 }

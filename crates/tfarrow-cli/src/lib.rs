@@ -1,13 +1,15 @@
 //! The `tfarrow` program as a library: arguments, commands, output, exit status.
 //!
-//! [`run_program`] runs a command line. `main.rs` calls it, and has the allocator of the program. [`render`] returns the
-//! texts of the commands without printing them.
+//! [`run_program`] runs a command line. `main.rs` calls it, and has the allocator of the program.
+//! [`render`] returns the texts of the commands without printing them.
 //!
-//! `args` defines the command line, and `commands` has one file or folder for each subcommand. `output` is the only module
-//! that writes to standard output, except that `convert` passes standard output to the library for the destination `-`.
-//! `stderr` is the only module that writes messages to standard error. `error` makes texts and exit statuses
-//! of errors, `defaults` reads the configuration of the user, and `page` makes the page of `report`. The other crates do the work.
-//! `cluster` starts the program `tfarrow-cluster`, which calls this library with an engine for the queries of `sql`.
+//! `args` defines the command line, and `commands` has one file or folder for each subcommand.
+//! `output` is the only module that writes to standard output, except that `convert` passes
+//! standard output to the library for the destination `-`. `stderr` is the only module that writes
+//! messages to standard error. `error` makes texts and exit statuses of errors, `defaults` reads
+//! the configuration of the user, and `page` makes the page of `report`. The other crates do the
+//! work. `cluster` starts the program `tfarrow-cluster`, which calls this library with an engine
+//! for the queries of `sql`.
 
 mod args;
 mod cluster;
@@ -43,17 +45,19 @@ pub use crate::{
     stderr::print as print_message,
 };
 
-/// Runs a command line, and returns the exit status. The first of `args` is the name of the program, as of
-/// [`args_os`](std::env::args_os).
+/// Runs a command line, and returns the exit status. The first of `args` is the name of the
+/// program, as of [`args_os`](std::env::args_os).
 ///
-/// The process should end with this status, because the handlers of signals and of panics that this installs stay
-/// installed. A signal ends the process; a first signal only cancels `sql`, `convert` and `repair`.
+/// The process should end with this status, because the handlers of signals and of panics that this
+/// installs stay installed. A signal ends the process; a first signal only cancels `sql`, `convert`
+/// and `repair`.
 pub fn run_program(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<_> = args.into_iter().collect();
     run_with(args.clone(), &Cluster::Program(args))
 }
 
-/// Runs a command line as [`run_program`] does, and connects to the cluster of `--cluster` by `connect`.
+/// Runs a command line as [`run_program`] does, and connects to the cluster of `--cluster` by
+/// `connect`.
 pub fn run_with_cluster(args: impl IntoIterator<Item = OsString>, connect: Connect) -> u8 {
     run_with(args.into_iter().collect(), &Cluster::Engine(connect))
 }
@@ -76,7 +80,9 @@ fn run_with(args: Vec<OsString>, cluster: &Cluster) -> u8 {
 
 /// Parses a command line, with the defaults of the user. The outer error is one of the defaults.
 fn parse(args: Vec<OsString>) -> Result<Result<Cli, clap::Error>> {
-    let read = || Defaults::read().and_then(|defaults| Ok((defaults.apply(Cli::command(), &[])?, defaults)));
+    let read = || {
+        Defaults::read().and_then(|defaults| Ok((defaults.apply(Cli::command(), &[])?, defaults)))
+    };
     let (mut command, defaults) = match read() {
         Err(_) if needs_no_defaults(&args) => (Cli::command(), Defaults::default()),
         found => found?,
@@ -96,27 +102,48 @@ fn parse(args: Vec<OsString>) -> Result<Result<Cli, clap::Error>> {
         Err(_) => {}
     }
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = cli.map_err(|error| with_tips(error.format(&mut command), args.get(1..).unwrap_or_default()));
-    if let (Ok(Cli { global: Global { verbose: true, .. }, .. }), Some(file)) = (&cli, defaults.file()) {
-        stderr::print(&text::escape(&format!("defaults of options are in {}", file.display())));
+    let cli = cli.map_err(|error| {
+        with_tips(
+            error.format(&mut command),
+            args.get(1..).unwrap_or_default(),
+        )
+    });
+    if let (
+        Ok(Cli {
+            global: Global { verbose: true, .. },
+            ..
+        }),
+        Some(file),
+    ) = (&cli, defaults.file())
+    {
+        stderr::print(&text::escape(&format!(
+            "defaults of options are in {}",
+            file.display()
+        )));
     }
     Ok(cli)
 }
 
-/// Whether the command line asks for help, the version, or the texts that shells load when they start. A configuration that is not
-/// valid must not prevent these.
+/// Whether the command line asks for help, the version, or the texts that shells load when they
+/// start. A configuration that is not valid must not prevent these.
 fn needs_no_defaults(args: &[OsString]) -> bool {
     match Cli::command().try_get_matches_from(args) {
         Ok(matches) => matches!(matches.subcommand_name(), Some("man" | "completions")),
         Err(error) => matches!(
             error.kind(),
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            ErrorKind::DisplayHelp
+                | ErrorKind::DisplayVersion
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         ),
     }
 }
 
 fn run(cli: Cli, cluster: &Cluster) -> Result<u8> {
-    let Global { quiet, verbose, no_pager } = cli.global;
+    let Global {
+        quiet,
+        verbose,
+        no_pager,
+    } = cli.global;
     if quiet {
         stderr::be_quiet();
     }
@@ -133,7 +160,10 @@ fn run(cli: Cli, cluster: &Cluster) -> Result<u8> {
 
 fn run_command(command: Command, cluster: &Cluster) -> Result<u8> {
     // The other commands clean up first.
-    if !matches!(command, Command::Sql(_) | Command::Convert(_) | Command::Repair(_)) {
+    if !matches!(
+        command,
+        Command::Sql(_) | Command::Convert(_) | Command::Repair(_)
+    ) {
         interrupt::on_interrupt(interrupt::end);
     }
     match command {

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Batches are freed by other threads than those that allocate them, which slows the system's allocator down.
+/// Batches are freed by other threads than those that allocate them, which slows the system's
+/// allocator down.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

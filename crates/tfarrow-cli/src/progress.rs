@@ -17,7 +17,8 @@ pub(crate) struct Bar {
     records: AtomicU64,
 }
 
-const KNOWN: &str = "{wide_bar} {decimal_bytes}/{decimal_total_bytes} {msg}{decimal_bytes_per_sec} {eta} left";
+const KNOWN: &str =
+    "{wide_bar} {decimal_bytes}/{decimal_total_bytes} {msg}{decimal_bytes_per_sec} {eta} left";
 const UNKNOWN: &str = "{spinner} {decimal_bytes} {msg}{decimal_bytes_per_sec} {elapsed}";
 
 /// Whether bars are drawn: standard error is a terminal.
@@ -29,9 +30,16 @@ impl Bar {
     /// A bar of `total` bytes; 0 where the total is unknown.
     pub(crate) fn new(total: u64) -> Self {
         let bar = ProgressBar::no_length();
-        let target = if is_shown() { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+        let target = if is_shown() {
+            ProgressDrawTarget::stderr_with_hz(10)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         bar.set_draw_target(target);
-        let this = Self { bar, records: AtomicU64::new(0) };
+        let this = Self {
+            bar,
+            records: AtomicU64::new(0),
+        };
         if this.is_shown() {
             this.bar.set_style(style(UNKNOWN));
             this.set(0, total, 0);
@@ -67,7 +75,11 @@ impl Bar {
 
 /// The number of records as part of the line; empty for 0, as in a pass that counts none.
 fn records_done(records: u64) -> String {
-    if records == 0 { String::new() } else { format!("{} records ", count(records)) }
+    if records == 0 {
+        String::new()
+    } else {
+        format!("{} records ", count(records))
+    }
 }
 
 fn style(template: &str) -> ProgressStyle {

@@ -1,9 +1,10 @@
 //! The texts of the program as strings, for programs that embed tfarrow.
 //!
-//! The functions take the results of the libraries, and return what the commands print for them on standard output, without
-//! a line feed at the end. They do not print. Tables are narrowed to `width` characters if it is given, as on a terminal of
-//! that width. Texts have no terminal styles. Warnings and error messages name no option of the program: the remedies for
-//! errors are data ([`Remedy`](tfarrow_codec::Remedy)), which the embedding program words itself.
+//! The functions take the results of the libraries, and return what the commands print for them on
+//! standard output, without a line feed at the end. They do not print. Tables are narrowed to
+//! `width` characters if it is given, as on a terminal of that width. Texts have no terminal
+//! styles. Warnings and error messages name no option of the program: the remedies for errors are
+//! data ([`Remedy`](tfarrow_codec::Remedy)), which the embedding program words itself.
 //!
 //! | command | text | warnings |
 //! |---|---|---|
@@ -23,7 +24,9 @@ use tfarrow_codec::MessageType;
 use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff};
 use tfarrow_dataset::{DamageReport, MissingShards, ReadOptions, Shard, SkippedFiles, TfdsSplit};
 use tfarrow_scan::{Inferred, Verified};
-use tfarrow_stats::{Comparison, DatasetStatistics, Distance, PartError, RecordProfile, Validation, proto::Schema};
+use tfarrow_stats::{
+    Comparison, DatasetStatistics, Distance, PartError, RecordProfile, Validation, proto::Schema,
+};
 
 pub use crate::{
     args::SchemaFormat,
@@ -31,7 +34,8 @@ pub use crate::{
 };
 use crate::{
     commands::{
-        convert, diff, dry_run, faults::FaultReport, inspect, partial, report, schema, stats, validate, verify,
+        convert, diff, dry_run, faults::FaultReport, inspect, partial, report, schema, stats,
+        validate, verify,
     },
     error,
     output::{self, Screen},
@@ -39,12 +43,13 @@ use crate::{
     text::escape,
 };
 
-/// Returns the schema in a format. The statement of [`SchemaFormat::Sql`] reads `sources`; no other format uses them.
+/// Returns the schema in a format. The statement of [`SchemaFormat::Sql`] reads `sources`; no other
+/// format uses them.
 ///
 /// # Errors
 /// [`SchemaFormat::Pbtxt`], which depends on the values: see
-/// [`Statistics::infer_schema`](tfarrow_stats::Statistics::infer_schema). [`SchemaFormat::FeaturesJson`] for records that
-/// are not `tf.Example` messages.
+/// [`Statistics::infer_schema`](tfarrow_stats::Statistics::infer_schema).
+/// [`SchemaFormat::FeaturesJson`] for records that are not `tf.Example` messages.
 pub fn schema_text(
     found: &InferredSchema,
     format: SchemaFormat,
@@ -67,13 +72,14 @@ pub fn message_schema_text(
     schema::message_text(message, schema, format, Screen::plain(width))
 }
 
-/// Returns the warnings about records that were skipped or do not parse; without such records, about features that have no
-/// column because they have more than one kind.
+/// Returns the warnings about records that were skipped or do not parse; without such records,
+/// about features that have no column because they have more than one kind.
 pub fn schema_warnings(found: &InferredSchema) -> Vec<String> {
     schema::warnings(found, skipped).0
 }
 
-/// Returns the features that a format leaves out, with the reasons. There are some for [`SchemaFormat::FeaturesJson`] only.
+/// Returns the features that a format leaves out, with the reasons. There are some for
+/// [`SchemaFormat::FeaturesJson`] only.
 pub fn schema_omissions(found: &InferredSchema, format: SchemaFormat) -> Vec<String> {
     schema::omissions(found, format)
 }
@@ -140,13 +146,14 @@ pub fn check_part_sources(shards: &[Shard]) -> Result<()> {
 pub struct ReportPage {
     /// The page as HTML.
     pub html: String,
-    /// The warning about events that cannot be decoded and are not in the curves. [`record_warnings`] has the others.
+    /// The warning about events that cannot be decoded and are not in the curves.
+    /// [`record_warnings`] has the others.
     pub warning: Option<String>,
 }
 
 /// Returns the report on the data set of these shards, none of which may be a stream. A
-/// [`RecordProfiler`](tfarrow_stats::RecordProfiler) collects the profile while the data set is compared. TensorBoard's event
-/// files are read again, for their curves.
+/// [`RecordProfiler`](tfarrow_stats::RecordProfiler) collects the profile while the data set is
+/// compared. TensorBoard's event files are read again, for their curves.
 ///
 /// # Errors
 /// Event files that cannot be read.
@@ -159,7 +166,10 @@ pub fn report_page(
 ) -> Result<ReportPage> {
     let curves = report::curves(compared, profile, shards, read)?;
     let html = report::html(title, compared, profile, shards, &curves, skipped);
-    Ok(ReportPage { html, warning: curves.note() })
+    Ok(ReportPage {
+        html,
+        warning: curves.note(),
+    })
 }
 
 /// Returns the default title of a report: the first source, and the number of others.
@@ -167,8 +177,13 @@ pub fn report_title(sources: &[String]) -> String {
     page::title(sources)
 }
 
-/// Returns the notes about files in folders that were skipped and may contain data, about missing shards, and about several splits of TFDS.
-pub fn source_notes(skipped_files: &SkippedFiles, missing: &[MissingShards], splits: &[TfdsSplit]) -> Vec<String> {
+/// Returns the notes about files in folders that were skipped and may contain data, about missing
+/// shards, and about several splits of TFDS.
+pub fn source_notes(
+    skipped_files: &SkippedFiles,
+    missing: &[MissingShards],
+    splits: &[TfdsSplit],
+) -> Vec<String> {
     stderr::source_notes(skipped_files, missing, splits)
 }
 
@@ -181,8 +196,16 @@ pub fn faults_text(damage: &DamageReport) -> String {
 ///
 /// # Errors
 /// A failure of the JSON writer, of which no case is known.
-pub fn verify_json(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Result<String> {
-    Ok(output::pretty(&verify::json(verified, skipped_files, missing))?)
+pub fn verify_json(
+    verified: &Verified,
+    skipped_files: &SkippedFiles,
+    missing: &[MissingShards],
+) -> Result<String> {
+    Ok(output::pretty(&verify::json(
+        verified,
+        skipped_files,
+        missing,
+    ))?)
 }
 
 /// Returns the faults that `verify` found, one a line, and a summary.
@@ -223,7 +246,8 @@ pub fn plan_json(dest: &Path, plan: &ConversionPlan) -> Result<String> {
     Ok(output::pretty(&dry_run::json(dest, plan))?)
 }
 
-/// Returns the first differences of two data sets, the number of differences of each feature, and a summary.
+/// Returns the first differences of two data sets, the number of differences of each feature, and a
+/// summary.
 pub fn diff_text(names: [&str; 2], found: &DataSetDiff) -> String {
     diff::text(names, found, Screen::plain(None))
 }
@@ -236,7 +260,8 @@ pub fn diff_json(found: &DataSetDiff) -> Result<String> {
     Ok(output::pretty(&diff::json(found))?)
 }
 
-/// Returns an error and its causes as one line, without remedies. Text that a cause repeats is left out.
+/// Returns an error and its causes as one line, without remedies. Text that a cause repeats is left
+/// out.
 pub fn message(error: &(dyn Error + 'static)) -> String {
     error::message(error)
 }

@@ -25,7 +25,8 @@ pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints a warning or a summary on standard error, in one line after the program's name, unless the command line has `--quiet`.
+/// Prints a warning or a summary on standard error, in one line after the program's name, unless
+/// the command line has `--quiet`.
 pub fn print(message: &str) {
     if !is_quiet() {
         line(message);
@@ -74,9 +75,12 @@ pub(crate) fn skipped_text(skipped: &DamageReport) -> String {
     escape(&format!("{skipped}{remedy}"))
 }
 
-/// Prints the number of files in folders that were skipped and may contain data, and the missing shards.
+/// Prints the number of files in folders that were skipped and may contain data, and the missing
+/// shards.
 pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShards]) {
-    source_notes(skipped_files, missing, &[]).iter().for_each(|note| print(&escape(note)));
+    source_notes(skipped_files, missing, &[])
+        .iter()
+        .for_each(|note| print(&escape(note)));
 }
 
 /// Prints the splits of TFDS that a command has read, if they are several.
@@ -86,12 +90,20 @@ pub(crate) fn splits(splits: &[TfdsSplit]) {
     }
 }
 
-/// The notes about files in folders that were skipped and may contain data, about missing shards, and about several splits of TFDS.
+/// The notes about files in folders that were skipped and may contain data, about missing shards,
+/// and about several splits of TFDS.
 pub(crate) fn source_notes(
     skipped_files: &SkippedFiles,
     missing: &[MissingShards],
     splits: &[TfdsSplit],
 ) -> Vec<String> {
-    let skipped = skipped_files.may_matter().then(|| skipped_files.to_string());
-    missing.iter().map(ToString::to_string).chain(skipped).chain(splits_note(splits)).collect()
+    let skipped = skipped_files
+        .may_matter()
+        .then(|| skipped_files.to_string());
+    missing
+        .iter()
+        .map(ToString::to_string)
+        .chain(skipped)
+        .chain(splits_note(splits))
+        .collect()
 }

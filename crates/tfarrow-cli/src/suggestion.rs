@@ -1,8 +1,11 @@
 //! Suggestions for misspelled names.
 
-/// A hint at the name that is most similar to `name`; empty if none is similar. The hint is a part of a message.
+/// A hint at the name that is most similar to `name`; empty if none is similar. The hint is a part
+/// of a message.
 pub(crate) fn similar<T: AsRef<str>>(name: &str, known: impl IntoIterator<Item = T>) -> String {
-    nearest(name, known).map_or_else(String::new, |known| format!(" (did you mean {}?)", known.as_ref()))
+    nearest(name, known).map_or_else(String::new, |known| {
+        format!(" (did you mean {}?)", known.as_ref())
+    })
 }
 
 /// The name that is most similar to `name`, the first one of several; `None` if none is similar.
@@ -11,8 +14,12 @@ pub(crate) fn nearest<T: AsRef<str>>(name: &str, known: impl IntoIterator<Item =
     // A third of the letters may differ.
     let most = (name.chars().count() / 3).max(1);
     let distance = |known: &T| strsim::osa_distance(&name, &known.as_ref().to_lowercase());
-    let near = known.into_iter().map(|known| (distance(&known), known)).filter(|(distance, _)| *distance <= most);
-    near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+    let near = known
+        .into_iter()
+        .map(|known| (distance(&known), known))
+        .filter(|(distance, _)| *distance <= most);
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
 }
 
 #[cfg(test)]

@@ -11,7 +11,11 @@ pub(crate) fn escape(text: &str) -> String {
 pub(crate) fn escape_except(text: &str, keep: &[char]) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_control(c) && !keep.contains(&c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if is_control(c) && !keep.contains(&c) {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
     }
     out
 }
@@ -22,7 +26,13 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        assert_eq!(escape("a\x1b[2Jb\n\u{9b}\u{202e}é"), "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}é");
-        assert_eq!(escape("\u{61c}\u{2028}\u{2067}"), "\\u{61c}\\u{2028}\\u{2067}");
+        assert_eq!(
+            escape("a\x1b[2Jb\n\u{9b}\u{202e}é"),
+            "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}é"
+        );
+        assert_eq!(
+            escape("\u{61c}\u{2028}\u{2067}"),
+            "\\u{61c}\\u{2028}\\u{2067}"
+        );
     }
 }

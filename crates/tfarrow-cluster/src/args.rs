@@ -51,15 +51,18 @@ impl TryFrom<Scheduler> for SchedulerOptions {
     type Error = DataFusionError;
 
     fn try_from(args: Scheduler) -> Result<Self, Self::Error> {
-        Ok(Self { bind: args.bind, tls: args.tls.read()? })
+        Ok(Self {
+            bind: args.bind,
+            tls: args.tls.read()?,
+        })
     }
 }
 
 /// The option for TLS.
 #[derive(Debug, Args)]
 struct TlsArgs {
-    /// Use TLS, with the certificates of a folder: tls.crt and tls.key of this process, and ca.crt, whose key signed those of all
-    /// processes of the cluster
+    /// Use TLS, with the certificates of a folder: tls.crt and tls.key of this process, and ca.crt,
+    /// whose key signed those of all processes of the cluster
     #[arg(long, value_name = "DIR")]
     tls: Option<PathBuf>,
 }
@@ -91,11 +94,12 @@ pub(crate) struct Executor {
     /// Name or address of this machine for other machines [default: that of --bind]
     #[arg(long, value_name = "HOST")]
     external_host: Option<String>,
-    /// Read and write local files below this folder only; needed unless --bind is an address of this machine alone
+    /// Read and write local files below this folder only; needed unless --bind is an address of
+    /// this machine alone
     #[arg(long, value_name = "DIR", value_parser = real_folder)]
     root: Option<PathBuf>,
-    /// Memory for sorts, joins and groups of all tasks together, such as 4GB; beyond it they spill to the work folder [default: a part
-    /// of the memory of the machine]
+    /// Memory for sorts, joins and groups of all tasks together, such as 4GB; beyond it they spill
+    /// to the work folder [default: a part of the memory of the machine]
     #[arg(long, value_name = "SIZE", value_parser = tfarrow_cli::parse_size)]
     memory_limit: Option<u64>,
     #[command(flatten)]
@@ -138,13 +142,21 @@ impl TryFrom<Executor> for ExecutorOptions {
 
 /// A host as in a URL, where an IPv6 address is in brackets.
 fn bracketed(host: String) -> String {
-    if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host }
+    if host.parse::<Ipv6Addr>().is_ok() {
+        format!("[{host}]")
+    } else {
+        host
+    }
 }
 
 /// The real path of a folder.
 fn real_folder(path: &str) -> io::Result<PathBuf> {
     let real = PathBuf::from(path).canonicalize()?;
-    if real.is_dir() { Ok(real) } else { Err(io::ErrorKind::NotADirectory.into()) }
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    }
 }
 
 #[cfg(test)]
@@ -161,8 +173,18 @@ mod tests {
     #[test]
     fn addresses_of_the_network_need_a_root() {
         let options = |more: &[&str]| {
-            let args = ["tfarrow-cluster", "executor", "--scheduler", "h:1", "--work-dir", "d"];
-            match ClusterCli::try_parse_from(args.iter().chain(more)).map_err(|error| error.to_string())?.command {
+            let args = [
+                "tfarrow-cluster",
+                "executor",
+                "--scheduler",
+                "h:1",
+                "--work-dir",
+                "d",
+            ];
+            match ClusterCli::try_parse_from(args.iter().chain(more))
+                .map_err(|error| error.to_string())?
+                .command
+            {
                 ClusterCommand::Executor(executor) => {
                     ExecutorOptions::try_from(executor).map_err(|error| error.to_string())
                 }
@@ -170,12 +192,32 @@ mod tests {
             }
         };
         assert_eq!(options(&[]).unwrap().external_host, "127.0.0.1");
-        assert!(options(&["--bind", "10.1.1.1"]).unwrap_err().contains("--root DIR"));
-        assert!(options(&["--bind", "0.0.0.0", "--root", "/"]).unwrap_err().contains("--external-host"));
-        assert_eq!(options(&["--bind", "10.1.1.1", "--root", "/"]).unwrap().external_host, "10.1.1.1");
+        assert!(
+            options(&["--bind", "10.1.1.1"])
+                .unwrap_err()
+                .contains("--root DIR")
+        );
+        assert!(
+            options(&["--bind", "0.0.0.0", "--root", "/"])
+                .unwrap_err()
+                .contains("--external-host")
+        );
+        assert_eq!(
+            options(&["--bind", "10.1.1.1", "--root", "/"])
+                .unwrap()
+                .external_host,
+            "10.1.1.1"
+        );
         assert_eq!(options(&["--bind", "::1"]).unwrap().external_host, "[::1]");
-        for root in ["/absent", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")] {
-            assert!(options(&["--root", root]).unwrap_err().contains("'--root <DIR>'"));
+        for root in [
+            "/absent",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+        ] {
+            assert!(
+                options(&["--root", root])
+                    .unwrap_err()
+                    .contains("'--root <DIR>'")
+            );
         }
     }
 }

@@ -17,7 +17,9 @@ use datafusion::{
     execution::TaskContext,
     logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF},
     physical_expr::PhysicalExpr,
-    physical_expr_common::physical_expr::{proto_decode::PhysicalExprDecodeCtx, proto_encode::PhysicalExprEncodeCtx},
+    physical_expr_common::physical_expr::{
+        proto_decode::PhysicalExprDecodeCtx, proto_encode::PhysicalExprEncodeCtx,
+    },
     physical_plan::{
         ExecutionPlan,
         empty::EmptyExec,
@@ -30,23 +32,28 @@ use datafusion::{
 };
 use datafusion_proto::{
     physical_plan::{
-        AsExecutionPlan, DefaultPhysicalProtoConverter, PhysicalExtensionCodec, PhysicalProtoConverterExtension,
+        AsExecutionPlan, DefaultPhysicalProtoConverter, PhysicalExtensionCodec,
+        PhysicalProtoConverterExtension,
     },
     protobuf::{
-        CoalescePartitionsExecNode, PhysicalExprNode, PhysicalNot, PhysicalPlanNode, PhysicalSortExprNodeCollection,
-        physical_expr_node::ExprType, physical_plan_node::PhysicalPlanType,
+        CoalescePartitionsExecNode, PhysicalExprNode, PhysicalNot, PhysicalPlanNode,
+        PhysicalSortExprNodeCollection, physical_expr_node::ExprType,
+        physical_plan_node::PhysicalPlanType,
     },
 };
 use prost::Message;
 use tfarrow_dataset::guard;
 use tfarrow_sql::wire::{
-    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink, TfRecordSinkWire, check_shared,
-    has_message, plan_function,
+    CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink,
+    TfRecordSinkWire, check_shared, has_message, plan_function,
 };
 
 use crate::{
     contexts::{Decoding, Encoding},
-    nodes::{Node, NodeKind, ScanNode, StagingSinkNode, TextScanNode, TextSinkNode, TfRecordSinkNode, VersionedNode},
+    nodes::{
+        Node, NodeKind, ScanNode, StagingSinkNode, TextScanNode, TextSinkNode, TfRecordSinkNode,
+        VersionedNode,
+    },
 };
 
 /// Number of operators that an engine may add above a plan, such as those that write its results.
@@ -60,8 +67,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Encodes the operators of tfarrow in physical plans; an inner codec encodes those of the engine.
 ///
-/// Decoding opens no file and no store, so that a scheduler can decode plans without access to the data. A plan of another
-/// version of tfarrow, and corrupt bytes, are errors.
+/// Decoding opens no file and no store, so that a scheduler can decode plans without access to the
+/// data. A plan of another version of tfarrow, and corrupt bytes, are errors.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -90,19 +97,27 @@ pub struct PlanCodec {
 impl PlanCodec {
     /// Creates a codec; `inner` is the codec of the engine.
     pub fn new(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
-        Self { inner, is_relay: false }
+        Self {
+            inner,
+            is_relay: false,
+        }
     }
 
-    /// Creates a codec for a process that sends parts of plans on, such as a scheduler. The plans that it decodes have no files:
-    /// they can be encoded, and not executed. Its work for a part of a plan does not depend on the number of all files.
+    /// Creates a codec for a process that sends parts of plans on, such as a scheduler. The plans
+    /// that it decodes have no files: they can be encoded, and not executed. Its work for a part of
+    /// a plan does not depend on the number of all files.
     pub fn relay(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
-        Self { inner, is_relay: true }
+        Self {
+            inner,
+            is_relay: true,
+        }
     }
 
     /// Encodes a plan.
     ///
     /// # Errors
-    /// An operator cannot run in another process, or has no message; or the plan has too many nested operators or expressions.
+    /// An operator cannot run in another process, or has no message; or the plan has too many
+    /// nested operators or expressions.
     pub fn encode(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
         plan.apply(|node| {
             check(node.as_ref())?;
@@ -125,8 +140,8 @@ impl PlanCodec {
         guarded(|| node.try_into_physical_plan(task, self))
     }
 
-    /// Refuses a scan with an expression that cannot be decoded. A plan has the message of a scan as bytes, so that decoding the plan
-    /// does not check it.
+    /// Refuses a scan with an expression that cannot be decoded. A plan has the message of a scan
+    /// as bytes, so that decoding the plan does not check it.
     fn check_expressions(&self, node: &dyn ExecutionPlan) -> Result<()> {
         if !node.is::<DataSourceExec>() {
             return Ok(());
@@ -146,27 +161,43 @@ impl PlanCodec {
         node: &dyn ExecutionPlan,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Option<NodeKind>> {
-        let encoding = Encoding { codec: self, converter };
+        let encoding = Encoding {
+            codec: self,
+            converter,
+        };
         let context = ExecutionPlanEncodeCtx::new(&encoding);
         if let Some(scan) = ScanWire::of(node)? {
             return Ok(Some(NodeKind::Scan(Box::new(scan_node(scan, &context)?))));
         }
         if let Some((scan, config)) = TextScanWire::of(node)? {
-            let node = TextScanNode { scan: Some(scan), config: Some(config.try_to_proto(&context)?) };
+            let node = TextScanNode {
+                scan: Some(scan),
+                config: Some(config.try_to_proto(&context)?),
+            };
             return Ok(Some(NodeKind::TextScan(Box::new(node))));
         }
         if let Some(batches) = CompactBatchesWire::of(node) {
             return Ok(Some(NodeKind::CompactBatches(batches)));
         }
-        let Some(exec) = node.downcast_ref::<DataSinkExec>() else { return Ok(None) };
+        let Some(exec) = node.downcast_ref::<DataSinkExec>() else {
+            return Ok(None);
+        };
         if let Some((sink, config)) = TfRecordSinkWire::of(exec.sink()) {
             let (config, order) = (Some(config.try_into()?), exec.encode_sort_order(&context)?);
-            return Ok(Some(NodeKind::TfRecordSink(Box::new(TfRecordSinkNode { sink: Some(sink), config, order }))));
+            return Ok(Some(NodeKind::TfRecordSink(Box::new(TfRecordSinkNode {
+                sink: Some(sink),
+                config,
+                order,
+            }))));
         }
         if let Some((sink, inner)) = StagingSinkWire::of(exec.sink()) {
             let inner = Some(Box::new(inner_sink(inner, &context)?));
             let order = exec.encode_sort_order(&context)?;
-            return Ok(Some(NodeKind::StagingSink(Box::new(StagingSinkNode { sink: Some(sink), inner, order }))));
+            return Ok(Some(NodeKind::StagingSink(Box::new(StagingSinkNode {
+                sink: Some(sink),
+                inner,
+                order,
+            }))));
         }
         if let Some(sink) = exec.sink().downcast_ref::<TextSink>() {
             let (csv, json) = match sink {
@@ -174,7 +205,11 @@ impl PlanCodec {
                 TextSink::Json(json) => (None, Some(json.try_into()?)),
             };
             let order = exec.encode_sort_order(&context)?;
-            return Ok(Some(NodeKind::TextSink(Box::new(TextSinkNode { csv, json, order }))));
+            return Ok(Some(NodeKind::TextSink(Box::new(TextSinkNode {
+                csv,
+                json,
+                order,
+            }))));
         }
         Ok(None)
     }
@@ -195,14 +230,26 @@ impl PlanCodec {
             (Some(NodeKind::TextScan(node)), []) => {
                 let TextScanNode { scan, config } = *node;
                 let source = needed(scan, "scan")?.source()?;
-                let config = FileScanConfig::try_from_proto(&needed(config, "scan")?, &context, source)?;
+                let config =
+                    FileScanConfig::try_from_proto(&needed(config, "scan")?, &context, source)?;
                 Ok(DataSourceExec::from_data_source(config))
             }
-            (Some(NodeKind::CompactBatches(batches)), [input]) => Ok(batches.exec(Arc::clone(input))),
+            (Some(NodeKind::CompactBatches(batches)), [input]) => {
+                Ok(batches.exec(Arc::clone(input)))
+            }
             (Some(NodeKind::TfRecordSink(node)), [input]) => {
-                let TfRecordSinkNode { sink, config, order } = *node;
+                let TfRecordSinkNode {
+                    sink,
+                    config,
+                    order,
+                } = *node;
                 let config = FileSinkConfig::try_from(&needed(config, "sink")?)?;
-                sink_exec(input, needed(sink, "sink")?.sink(config)?, order.as_ref(), &context)
+                sink_exec(
+                    input,
+                    needed(sink, "sink")?.sink(config)?,
+                    order.as_ref(),
+                    &context,
+                )
             }
             (Some(NodeKind::TextSink(node)), [input]) => {
                 let TextSinkNode { csv, json, order } = *node;
@@ -217,14 +264,26 @@ impl PlanCodec {
                 let Some(inner) = inner.downcast_ref::<DataSinkExec>() else {
                     return exec_err!("the plan has an output that writes nothing");
                 };
-                sink_exec(input, needed(node.sink, "sink")?.sink(inner.clone())?, node.order.as_ref(), &context)
+                sink_exec(
+                    input,
+                    needed(node.sink, "sink")?.sink(inner.clone())?,
+                    node.order.as_ref(),
+                    &context,
+                )
             }
-            (_, inputs) => exec_err!("the plan has an unknown operator with {} inputs", inputs.len()),
+            (_, inputs) => exec_err!(
+                "the plan has an unknown operator with {} inputs",
+                inputs.len()
+            ),
         }
     }
 
     /// The operator of a scan.
-    fn scan_exec(&self, node: ScanNode, context: &ExecutionPlanDecodeCtx<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn scan_exec(
+        &self,
+        node: ScanNode,
+        context: &ExecutionPlanDecodeCtx<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let (scan, config) = (needed(node.scan, "scan")?, needed(node.config, "scan")?);
         let mut source = scan.source()?;
         if let Some(predicate) = &node.predicate {
@@ -232,7 +291,11 @@ impl PlanCodec {
             source = source.with_predicate(predicate)?;
         }
         let bare = FileScanConfig::try_from_proto(&config, context, Arc::new(source))?;
-        if self.is_relay { Ok(scan.exec_to_send(bare)) } else { scan.exec(bare) }
+        if self.is_relay {
+            Ok(scan.exec_to_send(bare))
+        } else {
+            scan.exec(bare)
+        }
     }
 }
 
@@ -246,17 +309,28 @@ pub(crate) fn check_version(what: &str, version: &str) -> Result<()> {
     )
 }
 
-/// Refuses an operator that has no message, or whose own message would change the rows of the query.
+/// Refuses an operator that has no message, or whose own message would change the rows of the
+/// query.
 fn check(node: &dyn ExecutionPlan) -> Result<()> {
     // Messages of DataFusion have 32 bits for these numbers, and cut longer ones.
-    let skipped = node.downcast_ref::<GlobalLimitExec>().map(GlobalLimitExec::skip);
-    if let Some(rows) = node.fetch().into_iter().chain(skipped).find(|rows| u32::try_from(*rows).is_err()) {
+    let skipped = node
+        .downcast_ref::<GlobalLimitExec>()
+        .map(GlobalLimitExec::skip);
+    if let Some(rows) = node
+        .fetch()
+        .into_iter()
+        .chain(skipped)
+        .find(|rows| u32::try_from(*rows).is_err())
+    {
         return plan_err!(
             "a LIMIT or OFFSET of {rows} rows cannot be sent to other machines; {} is the maximum",
             u32::MAX
         );
     }
-    if node.downcast_ref::<DataSinkExec>().is_some_and(|exec| !has_message(exec.sink())) {
+    if node
+        .downcast_ref::<DataSinkExec>()
+        .is_some_and(|exec| !has_message(exec.sink()))
+    {
         return plan_err!("other machines write Parquet, CSV, JSON and TFRecord files only");
     }
     check_shared(node)?;
@@ -274,14 +348,24 @@ fn check(node: &dyn ExecutionPlan) -> Result<()> {
 
 /// A node above another one.
 fn merged(node: PhysicalPlanNode) -> PhysicalPlanNode {
-    let merge = CoalescePartitionsExecNode { input: Some(Box::new(node)), fetch: None };
-    PhysicalPlanNode { physical_plan_type: Some(PhysicalPlanType::Merge(Box::new(merge))) }
+    let merge = CoalescePartitionsExecNode {
+        input: Some(Box::new(node)),
+        fetch: None,
+    };
+    PhysicalPlanNode {
+        physical_plan_type: Some(PhysicalPlanType::Merge(Box::new(merge))),
+    }
 }
 
 /// A message around that of an expression.
 fn negated(expr: PhysicalExprNode) -> PhysicalExprNode {
-    let expr_type = ExprType::NotExpr(Box::new(PhysicalNot { expr: Some(Box::new(expr)) }));
-    PhysicalExprNode { expr_type: Some(expr_type), ..PhysicalExprNode::default() }
+    let expr_type = ExprType::NotExpr(Box::new(PhysicalNot {
+        expr: Some(Box::new(expr)),
+    }));
+    PhysicalExprNode {
+        expr_type: Some(expr_type),
+        ..PhysicalExprNode::default()
+    }
 }
 
 /// Refuses a message that cannot be decoded: prost has a limit for nested messages.
@@ -301,13 +385,26 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// The message of a scan.
 fn scan_node(scan: ScanParts, context: &ExecutionPlanEncodeCtx<'_>) -> Result<ScanNode> {
-    let ScanParts { wire, bare, predicate } = scan;
-    let predicate = predicate.map(|predicate| context.encode_expr(&predicate)).transpose()?;
-    Ok(ScanNode { scan: Some(wire), config: Some(bare.try_to_proto(context)?), predicate })
+    let ScanParts {
+        wire,
+        bare,
+        predicate,
+    } = scan;
+    let predicate = predicate
+        .map(|predicate| context.encode_expr(&predicate))
+        .transpose()?;
+    Ok(ScanNode {
+        scan: Some(wire),
+        config: Some(bare.try_to_proto(context)?),
+        predicate,
+    })
 }
 
 /// The message of the sink that a staging sink runs. Its input is sent as that of the staging sink.
-fn inner_sink(exec: &DataSinkExec, context: &ExecutionPlanEncodeCtx<'_>) -> Result<PhysicalPlanNode> {
+fn inner_sink(
+    exec: &DataSinkExec,
+    context: &ExecutionPlanEncodeCtx<'_>,
+) -> Result<PhysicalPlanNode> {
     let input: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(exec.input().schema()));
     let exec: Arc<dyn ExecutionPlan> = Arc::new(exec.clone());
     context.encode_child(&replace_children_if_necessary(exec, vec![input])?)
@@ -358,7 +455,13 @@ impl PhysicalExtensionCodec for PlanCodec {
         };
         let node = Node { kind: Some(kind) }.encode_to_vec();
         bytes.push(MARK);
-        bytes.extend(VersionedNode { version: VERSION.to_owned(), node }.encode_to_vec());
+        bytes.extend(
+            VersionedNode {
+                version: VERSION.to_owned(),
+                node,
+            }
+            .encode_to_vec(),
+        );
         Ok(())
     }
 
@@ -371,11 +474,19 @@ impl PhysicalExtensionCodec for PlanCodec {
         self.inner.try_encode_udf(function, bytes)
     }
 
-    fn try_decode_higher_order_function(&self, name: &str, bytes: &[u8]) -> Result<Arc<HigherOrderUDF>> {
+    fn try_decode_higher_order_function(
+        &self,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<Arc<HigherOrderUDF>> {
         self.inner.try_decode_higher_order_function(name, bytes)
     }
 
-    fn try_encode_higher_order_function(&self, function: &HigherOrderUDF, bytes: &mut Vec<u8>) -> Result<()> {
+    fn try_encode_higher_order_function(
+        &self,
+        function: &HigherOrderUDF,
+        bytes: &mut Vec<u8>,
+    ) -> Result<()> {
         self.inner.try_encode_higher_order_function(function, bytes)
     }
 

@@ -1,4 +1,5 @@
-//! The contexts in which DataFusion encodes and decodes the parts of an operator, made of a codec and a converter.
+//! The contexts in which DataFusion encodes and decodes the parts of an operator, made of a codec
+//! and a converter.
 
 use std::sync::Arc;
 
@@ -6,7 +7,9 @@ use arrow_schema::Schema;
 use datafusion::{
     error::Result,
     execution::{FunctionRegistry, TaskContext},
-    logical_expr::{AggregateUDF, ScalarUDF, WindowUDF, physical_planning_context::ScalarSubqueryResults},
+    logical_expr::{
+        AggregateUDF, ScalarUDF, WindowUDF, physical_planning_context::ScalarSubqueryResults,
+    },
     physical_expr::PhysicalExpr,
     physical_plan::{
         ExecutionPlan,
@@ -14,7 +17,9 @@ use datafusion::{
     },
 };
 use datafusion_proto::{
-    physical_plan::{PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension},
+    physical_plan::{
+        PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
+    },
     protobuf::{PhysicalExprNode, PhysicalPlanNode},
 };
 
@@ -65,7 +70,10 @@ impl<'c> Decoding<'c> {
         codec: &'c dyn PhysicalExtensionCodec,
         converter: &'c dyn PhysicalProtoConverterExtension,
     ) -> Self {
-        Self { context: PhysicalPlanDecodeContext::new(task, codec), converter }
+        Self {
+            context: PhysicalPlanDecodeContext::new(task, codec),
+            converter,
+        }
     }
 }
 
@@ -79,11 +87,17 @@ impl ExecutionPlanDecode for Decoding<'_> {
         node: &PhysicalPlanNode,
         results: ScalarSubqueryResults,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.converter.proto_to_execution_plan(node, &self.context.with_scalar_subquery_results(results))
+        self.converter
+            .proto_to_execution_plan(node, &self.context.with_scalar_subquery_results(results))
     }
 
-    fn decode_expr(&self, node: &PhysicalExprNode, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
-        self.converter.proto_to_physical_expr(node, schema, &self.context)
+    fn decode_expr(
+        &self,
+        node: &PhysicalExprNode,
+        schema: &Schema,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        self.converter
+            .proto_to_physical_expr(node, schema, &self.context)
     }
 
     fn task_ctx(&self) -> &TaskContext {
@@ -93,16 +107,25 @@ impl ExecutionPlanDecode for Decoding<'_> {
     // A function without a payload is that of its name in the session.
     fn decode_udf(&self, name: &str, payload: Option<&[u8]>) -> Result<Arc<ScalarUDF>> {
         let decode = |payload| self.context.codec().try_decode_udf(name, payload);
-        payload.map_or_else(|| self.task_ctx().udf(name).or_else(|_| decode(&[])), decode)
+        payload.map_or_else(
+            || self.task_ctx().udf(name).or_else(|_| decode(&[])),
+            decode,
+        )
     }
 
     fn decode_udaf(&self, name: &str, payload: Option<&[u8]>) -> Result<Arc<AggregateUDF>> {
         let decode = |payload| self.context.codec().try_decode_udaf(name, payload);
-        payload.map_or_else(|| self.task_ctx().udaf(name).or_else(|_| decode(&[])), decode)
+        payload.map_or_else(
+            || self.task_ctx().udaf(name).or_else(|_| decode(&[])),
+            decode,
+        )
     }
 
     fn decode_udwf(&self, name: &str, payload: Option<&[u8]>) -> Result<Arc<WindowUDF>> {
         let decode = |payload| self.context.codec().try_decode_udwf(name, payload);
-        payload.map_or_else(|| self.task_ctx().udwf(name).or_else(|_| decode(&[])), decode)
+        payload.map_or_else(
+            || self.task_ctx().udwf(name).or_else(|_| decode(&[])),
+            decode,
+        )
     }
 }

@@ -1,5 +1,5 @@
-//! The `tfarrow-cluster` program: the scheduler and the executors of a cluster, and the commands of `tfarrow` that run queries
-//! on one.
+//! The `tfarrow-cluster` program: the scheduler and the executors of a cluster, and the commands of
+//! `tfarrow` that run queries on one.
 
 mod args;
 
@@ -11,25 +11,36 @@ use std::{
 
 use clap::Parser;
 use datafusion::error::{DataFusionError, Result};
-use tfarrow_cluster::ballista::{ClusterEngine, ExecutorOptions, STACK_BYTES, Tls, run_executor, run_scheduler};
+use tfarrow_cluster::ballista::{
+    ClusterEngine, ExecutorOptions, STACK_BYTES, Tls, run_executor, run_scheduler,
+};
 use tfarrow_sql::Engine;
 
 use crate::args::{ClusterCli, ClusterCommand};
 
-/// Batches are freed by other threads than those that allocate them, which slows the system's allocator down.
+/// Batches are freed by other threads than those that allocate them, which slows the system's
+/// allocator down.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     // The program tfarrow passes its own command line on.
-    if std::env::args_os().nth(1).is_some_and(|command| command == "sql") {
-        return ExitCode::from(tfarrow_cli::run_with_cluster(std::env::args_os(), |cluster| {
-            Box::pin(async move {
-                let tls = cluster.tls.as_deref().map(Tls::read).transpose()?;
-                let engine = ClusterEngine::connect(cluster.scheduler, tls, tfarrow_cli::print_message).await?;
-                Ok(Arc::new(engine) as Arc<dyn Engine>)
-            })
-        }));
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|command| command == "sql")
+    {
+        return ExitCode::from(tfarrow_cli::run_with_cluster(
+            std::env::args_os(),
+            |cluster| {
+                Box::pin(async move {
+                    let tls = cluster.tls.as_deref().map(Tls::read).transpose()?;
+                    let engine =
+                        ClusterEngine::connect(cluster.scheduler, tls, tfarrow_cli::print_message)
+                            .await?;
+                    Ok(Arc::new(engine) as Arc<dyn Engine>)
+                })
+            },
+        ));
     }
     let cli = ClusterCli::parse();
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).init();
@@ -38,13 +49,20 @@ fn main() -> ExitCode {
         Err(error) => {
             message(&tfarrow_cli::error_message(&error));
             // Wrong usage, as of the program tfarrow.
-            ExitCode::from(if matches!(error, DataFusionError::Plan(_)) { 2 } else { 1 })
+            ExitCode::from(if matches!(error, DataFusionError::Plan(_)) {
+                2
+            } else {
+                1
+            })
         }
     }
 }
 
 fn run(cli: ClusterCli) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK_BYTES).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         match cli.command {
             ClusterCommand::Scheduler(args) => {

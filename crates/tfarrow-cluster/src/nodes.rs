@@ -1,12 +1,16 @@
-//! Messages of the operators of this program: messages of `tfarrow-datafusion` beside those of `datafusion-proto`.
+//! Messages of the operators of this program: messages of `tfarrow-datafusion` beside those of
+//! `datafusion-proto`.
 
 use datafusion_proto::protobuf::{
     CsvSink, FileScanExecConf, FileSinkConfig, JsonSink, PhysicalExprNode, PhysicalPlanNode,
     PhysicalSortExprNodeCollection,
 };
-use tfarrow_sql::wire::{CompactBatchesWire, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire};
+use tfarrow_sql::wire::{
+    CompactBatchesWire, ScanWire, StagingSinkWire, TextScanWire, TfRecordSinkWire,
+};
 
-/// The message of an operator, with the version of the program that encoded it. All versions can read the version.
+/// The message of an operator, with the version of the program that encoded it. All versions can
+/// read the version.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct VersionedNode {
     /// The version of tfarrow.

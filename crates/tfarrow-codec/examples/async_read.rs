@@ -1,7 +1,9 @@
-//! The loop around the push decoder for asynchronous sources: a stream of batches from any `AsyncRead`.
+//! The loop around the push decoder for asynchronous sources: a stream of batches from any
+//! `AsyncRead`.
 //!
-//! `cargo run --example async_read -- FILE` prints the rows of each batch. The codec depends on no runtime.
-//! This example uses the executor of the crate `futures`; the loop is the same with the reader of tokio.
+//! `cargo run --example async_read -- FILE` prints the rows of each batch. The codec depends on no
+//! runtime. This example uses the executor of the crate `futures`; the loop is the same with the
+//! reader of tokio.
 #![expect(clippy::print_stdout, reason = "an example is a program")]
 
 use std::{env, error::Error, fs::File};
@@ -9,7 +11,8 @@ use std::{env, error::Error, fs::File};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use futures::{
-    AsyncRead, AsyncReadExt, Stream, TryStreamExt, executor::block_on, io::AllowStdIo, pin_mut, stream::try_unfold,
+    AsyncRead, AsyncReadExt, Stream, TryStreamExt, executor::block_on, io::AllowStdIo, pin_mut,
+    stream::try_unfold,
 };
 use tfarrow_codec::{Decoder, DecoderBuilder, Layout, infer::infer_schema};
 
@@ -25,8 +28,16 @@ where
     R: AsyncRead + Unpin,
 {
     let decoder = DecoderBuilder::new(schema).build()?;
-    let state = Loop { reader, decoder, buffer: vec![0; READ_BYTES], start: 0, end: 0 };
-    Ok(try_unfold(state, |mut state| async move { Ok(state.next().await?.map(|batch| (batch, state))) }))
+    let state = Loop {
+        reader,
+        decoder,
+        buffer: vec![0; READ_BYTES],
+        start: 0,
+        end: 0,
+    };
+    Ok(try_unfold(state, |mut state| async move {
+        Ok(state.next().await?.map(|batch| (batch, state)))
+    }))
 }
 
 struct Loop<R> {
@@ -66,7 +77,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     pin_mut!(batches);
     block_on(async {
         while let Some(batch) = batches.try_next().await? {
-            println!("{} rows of {} columns", batch.num_rows(), batch.num_columns());
+            println!(
+                "{} rows of {} columns",
+                batch.num_rows(),
+                batch.num_columns()
+            );
         }
         Ok(())
     })

@@ -1,4 +1,5 @@
-//! Reads two features of a file, whatever else its records have: the other features are passed over without being decoded.
+//! Reads two features of a file, whatever else its records have: the other features are passed over
+//! without being decoded.
 //!
 //! `cargo run --release --example columns -- testdata/scalar.tfrecord`
 #![expect(clippy::print_stdout, reason = "an example is a program")]
@@ -12,8 +13,12 @@ use tfarrow_codec::DecoderBuilder;
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name a file")?;
     // A schema that is declared needs no inference, and all shards of a data set get the same one.
-    let schema = Schema::new(vec![Field::new("id", DataType::Int64, true), Field::new("title", DataType::Utf8, true)]);
-    let reader = DecoderBuilder::new(Arc::new(schema)).build_reader(BufReader::new(File::open(&path)?))?;
+    let schema = Schema::new(vec![
+        Field::new("id", DataType::Int64, true),
+        Field::new("title", DataType::Utf8, true),
+    ]);
+    let reader =
+        DecoderBuilder::new(Arc::new(schema)).build_reader(BufReader::new(File::open(&path)?))?;
     for batch in reader {
         let batch = batch?;
         let titles = batch.column(1).as_string::<i32>();

@@ -1,7 +1,8 @@
 //! Reads records that are protobuf messages of any type, by their descriptors, as nested columns.
 //!
 //! `protoc --descriptor_set_out=shapes.desc --include_imports shapes.proto` makes the descriptors.
-//! `cargo run --release --example messages -- testdata/message/shapes.desc tfarrow.test.Shape testdata/message/shapes.tfrecord`
+//! `cargo run --release --example messages -- testdata/message/shapes.desc tfarrow.test.Shape
+//! testdata/message/shapes.tfrecord`
 #![expect(clippy::print_stdout, reason = "an example is a program")]
 
 use std::{env, error::Error, fs, fs::File, io::BufReader};
@@ -20,7 +21,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     for batch in reader.by_ref() {
         let batch = batch?;
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-            println!("{}: {}, {} nulls", field.name(), field.data_type(), column.null_count());
+            println!(
+                "{}: {}, {} nulls",
+                field.name(),
+                field.data_type(),
+                column.null_count()
+            );
         }
     }
     for error in reader.take_skipped() {

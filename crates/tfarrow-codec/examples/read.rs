@@ -9,12 +9,15 @@ use tfarrow_codec::{DecoderBuilder, Layout, infer::infer_schema};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name a file")?;
-    // The schema of the first thousand records. A record that does not fit the schema is an error of the reader.
+    // The schema of the first thousand records. A record that does not fit the schema is an error
+    // of the reader.
     let schema = infer_schema(File::open(&path)?, Layout::Auto, Some(1000))?;
     for field in schema.fields() {
         println!("{}: {}", field.name(), field.data_type());
     }
-    let reader = DecoderBuilder::new(schema).with_batch_size(1000).build_reader(BufReader::new(File::open(&path)?))?;
+    let reader = DecoderBuilder::new(schema)
+        .with_batch_size(1000)
+        .build_reader(BufReader::new(File::open(&path)?))?;
     for batch in reader {
         println!("{} rows", batch?.num_rows());
     }

@@ -1,5 +1,5 @@
-//! Errors of decoding and encoding, with their position in the data. Messages begin with the position. The crate that
-//! opened the file adds the path in front.
+//! Errors of decoding and encoding, with their position in the data. Messages begin with the
+//! position. The crate that opened the file adds the path in front.
 
 use std::fmt;
 
@@ -14,7 +14,8 @@ const EXAMPLE_LIST: &str = "tensorflow.serving.ExampleListWithContext";
 /// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error with its position. It has the size of a pointer, since every step of the hot loop returns it.
+/// An error with its position. It has the size of a pointer, since every step of the hot loop
+/// returns it.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -44,8 +45,8 @@ pub enum Category {
     Truncated,
     /// The bytes are corrupt: a CRC does not match.
     Corrupt,
-    /// The bytes are intact, and do not have the expected form: messages of another type, or features of another kind
-    /// or length.
+    /// The bytes are intact, and do not have the expected form: messages of another type, or
+    /// features of another kind or length.
     Data,
     /// A limit of [`Limits`](crate::Limits), of Arrow or of protobuf is exceeded.
     Limit,
@@ -57,7 +58,8 @@ pub enum Category {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The CRC of a frame's length does not match. The length is not used, so that the end of the frame is unknown.
+    /// The CRC of a frame's length does not match. The length is not used, so that the end of the
+    /// frame is unknown.
     LengthCrc {
         /// The masked CRC computed from the length.
         expected: u32,
@@ -80,14 +82,16 @@ pub enum ErrorKind {
     },
     /// The payload is not a protobuf message of the expected type.
     Wire(WireError),
-    /// An ExampleListWithContext, or a message of a type that is given by a descriptor, does not parse.
+    /// An ExampleListWithContext, or a message of a type that is given by a descriptor, does not
+    /// parse.
     Message {
         /// The full name of the message type.
         name: String,
         /// The reason.
         error: WireError,
     },
-    /// A message has a field that its type does not define, or that has another wire type than its definition.
+    /// A message has a field that its type does not define, or that has another wire type than its
+    /// definition.
     UnknownField {
         /// The full name of the message type.
         name: String,
@@ -112,7 +116,8 @@ pub enum ErrorKind {
     },
     /// The descriptors of a message are not valid, or do not have the message.
     Descriptors(String),
-    /// A record has a field that its record type does not define: the data set probably has another type.
+    /// A record has a field that its record type does not define: the data set probably has another
+    /// type.
     Foreign {
         /// The field number.
         field: u32,
@@ -151,8 +156,9 @@ pub enum ErrorKind {
         /// The limit in [`Limits`](crate::Limits); `None` for a limit of Arrow or of protobuf.
         name: Option<Limit>,
     },
-    /// The records of a batch have more bytes or values together than Arrow's 32-bit offsets can count, or more messages times
-    /// columns than memory may hold. No single record causes it; batches of fewer records can be decoded.
+    /// The records of a batch have more bytes or values together than Arrow's 32-bit offsets can
+    /// count, or more messages times columns than memory may hold. No single record causes it;
+    /// batches of fewer records can be decoded.
     BatchLimit {
         /// Name of the counted quantity.
         what: &'static str,
@@ -163,7 +169,8 @@ pub enum ErrorKind {
         /// Number of records in the batch. The first one is at the position of the error.
         records: u64,
     },
-    /// The features of a data set have more names than [`Limits`](crate::Limits) allow. No single record causes it.
+    /// The features of a data set have more names than [`Limits`](crate::Limits) allow. No single
+    /// record causes it.
     ManyNames {
         /// Maximum number of names.
         columns: usize,
@@ -181,7 +188,8 @@ pub enum ErrorKind {
     },
     /// A value cannot be written without a change, and losses are not allowed.
     Lossy {
-        /// The number of the row that has the value; `None` if all values of the column would change.
+        /// The number of the row that has the value; `None` if all values of the column would
+        /// change.
         row: Option<u64>,
         /// The value and its change.
         reason: String,
@@ -198,16 +206,23 @@ impl ErrorKind {
     /// Creates the error of a record that does not parse as one of this type.
     pub(crate) fn of_wire(error: WireError, record_type: RecordType) -> Self {
         match record_type {
-            RecordType::ExampleList => Self::Message { name: EXAMPLE_LIST.to_owned(), error },
-            RecordType::Example | RecordType::SequenceExample | RecordType::Message | RecordType::Raw => {
-                Self::Wire(error)
-            }
+            RecordType::ExampleList => Self::Message {
+                name: EXAMPLE_LIST.to_owned(),
+                error,
+            },
+            RecordType::Example
+            | RecordType::SequenceExample
+            | RecordType::Message
+            | RecordType::Raw => Self::Wire(error),
         }
     }
 
     /// Creates the error of a column that is not supported, without remedies.
     pub(crate) fn unsupported(reason: impl Into<String>) -> Self {
-        Self::Unsupported { reason: reason.into(), remedies: Vec::new() }
+        Self::Unsupported {
+            reason: reason.into(),
+            remedies: Vec::new(),
+        }
     }
 }
 
@@ -224,27 +239,33 @@ pub enum WireError {
     WireType,
     /// A group has an end without a start, or a start without an end.
     Group,
-    /// Unknown groups are nested deeper than [`Limits::nesting`](crate::Limits::nesting). Not counted as an exceeded
-    /// limit: text, which is no message, can have this error as well.
+    /// Unknown groups are nested deeper than [`Limits::nesting`](crate::Limits::nesting). Not
+    /// counted as an exceeded limit: text, which is no message, can have this error as well.
     Depth,
-    /// The length of a packed list of floats, or of other numbers of a fixed width, is not a multiple of that width.
+    /// The length of a packed list of floats, or of other numbers of a fixed width, is not a
+    /// multiple of that width.
     PackedLength,
     /// The name of a feature is not UTF-8.
     Key,
     /// The name of a feature is longer than [`Limits::key_bytes`](crate::Limits::key_bytes).
     LongKey,
-    /// The record has more features than [`Limits::record_features`](crate::Limits::record_features).
+    /// The record has more features than
+    /// [`Limits::record_features`](crate::Limits::record_features).
     ManyFeatures,
     /// A feature has more values than [`Limits::values`](crate::Limits::values).
     ManyValues,
-    /// The repeated messages of a record, or the examples of its list, take more than 2^26 elements of all columns.
+    /// The repeated messages of a record, or the examples of its list, take more than 2^26 elements
+    /// of all columns.
     ManyMessages,
 }
 
 impl WireError {
     /// Returns whether the bytes may be a valid message, and exceed a limit.
     pub fn is_limit(self) -> bool {
-        matches!(self, Self::LongKey | Self::ManyFeatures | Self::ManyValues | Self::ManyMessages)
+        matches!(
+            self,
+            Self::LongKey | Self::ManyFeatures | Self::ManyValues | Self::ManyMessages
+        )
     }
 
     /// Returns the exceeded limit; `None` for another error.
@@ -261,7 +282,11 @@ impl WireError {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, position: Position) -> Self {
-        Self(Box::new(Inner { kind, position, is_row: false }))
+        Self(Box::new(Inner {
+            kind,
+            position,
+            is_row: false,
+        }))
     }
 
     /// Creates an error without a position in a stream: of a schema, or of an array of the caller.
@@ -270,10 +295,18 @@ impl Error {
     }
 
     pub(crate) fn at(kind: ErrorKind, record: u64, offset: u64) -> Self {
-        Self::new(kind, Position { record, offset, feature: None })
+        Self::new(
+            kind,
+            Position {
+                record,
+                offset,
+                feature: None,
+            },
+        )
     }
 
-    /// Marks the record as encoded from a row of a file, such as a Parquet file. The message names the row.
+    /// Marks the record as encoded from a row of a file, such as a Parquet file. The message names
+    /// the row.
     pub(crate) fn of_row(mut self) -> Self {
         self.0.is_row = true;
         self
@@ -304,22 +337,30 @@ impl Error {
         }
     }
 
-    /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
+    /// Returns the actions that may resolve the error, best first; empty if there is none beyond
+    /// the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         let raise = self.limit().map(Remedy::RaiseLimit);
         match &self.0.kind {
-            ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } | ErrorKind::Truncated { .. } => {
+            ErrorKind::LengthCrc { .. }
+            | ErrorKind::DataCrc { .. }
+            | ErrorKind::Truncated { .. } => {
                 vec![Remedy::Repair]
             }
-            ErrorKind::Wire(error) | ErrorKind::Message { error, .. } if !error.is_limit() => {
-                raise.into_iter().chain([Remedy::ReadAs(RecordType::Raw)]).collect()
-            }
-            ErrorKind::UnknownField { is_extension: true, .. } => {
+            ErrorKind::Wire(error) | ErrorKind::Message { error, .. } if !error.is_limit() => raise
+                .into_iter()
+                .chain([Remedy::ReadAs(RecordType::Raw)])
+                .collect(),
+            ErrorKind::UnknownField {
+                is_extension: true, ..
+            } => {
                 vec![Remedy::ReadAs(RecordType::Raw), Remedy::AllowLossy]
             }
             ErrorKind::UnknownField { .. } => vec![Remedy::NewerDescriptor, Remedy::AllowLossy],
             // The value of a row is the caller's, and cannot be read in another way.
-            ErrorKind::FieldNotUtf8 { .. } | ErrorKind::FieldOutOfRange { .. } if self.0.is_row => Vec::new(),
+            ErrorKind::FieldNotUtf8 { .. } | ErrorKind::FieldOutOfRange { .. } if self.0.is_row => {
+                Vec::new()
+            }
             ErrorKind::FieldNotUtf8 { .. } | ErrorKind::FieldOutOfRange { .. } => {
                 vec![Remedy::ReadAs(RecordType::Raw)]
             }
@@ -327,7 +368,11 @@ impl Error {
             ErrorKind::NotScalar { .. } => vec![Remedy::WidenToList],
             ErrorKind::NotUtf8 => vec![Remedy::WidenToBinary],
             ErrorKind::Unsupported { remedies, .. } => remedies.clone(),
-            ErrorKind::Lossy { remedies, .. } => remedies.iter().cloned().chain([Remedy::AllowLossy]).collect(),
+            ErrorKind::Lossy { remedies, .. } => remedies
+                .iter()
+                .cloned()
+                .chain([Remedy::AllowLossy])
+                .collect(),
             ErrorKind::MixedKinds(_) => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::Wire(_)
             | ErrorKind::Message { .. }
@@ -341,13 +386,15 @@ impl Error {
         }
     }
 
-    /// Returns whether the error is about a single record, which can be skipped. A limit that can be raised may be wrong rather
-    /// than the record, which is then not skipped.
+    /// Returns whether the error is about a single record, which can be skipped. A limit that can
+    /// be raised may be wrong rather than the record, which is then not skipped.
     pub(crate) fn is_of_record(&self) -> bool {
         match self.kind() {
-            ErrorKind::Wire(WireError::ManyMessages) | ErrorKind::Message { error: WireError::ManyMessages, .. } => {
-                true
-            }
+            ErrorKind::Wire(WireError::ManyMessages)
+            | ErrorKind::Message {
+                error: WireError::ManyMessages,
+                ..
+            } => true,
             _ => matches!(self.category(), Category::Corrupt | Category::Data),
         }
     }
@@ -362,7 +409,9 @@ impl Error {
         match &self.0.kind {
             ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } => Category::Corrupt,
             ErrorKind::Truncated { .. } => Category::Truncated,
-            ErrorKind::Wire(e) | ErrorKind::Message { error: e, .. } if e.is_limit() => Category::Limit,
+            ErrorKind::Wire(e) | ErrorKind::Message { error: e, .. } if e.is_limit() => {
+                Category::Limit
+            }
             ErrorKind::Wire(_)
             | ErrorKind::Message { .. }
             | ErrorKind::UnknownField { .. }
@@ -379,14 +428,20 @@ impl Error {
             | ErrorKind::BatchLimit { .. }
             | ErrorKind::ManyNames { .. }
             | ErrorKind::Arrow(ArrowError::OffsetOverflowError(_)) => Category::Limit,
-            ErrorKind::Unsupported { .. } | ErrorKind::Descriptors(_) | ErrorKind::Arrow(_) => Category::Usage,
+            ErrorKind::Unsupported { .. } | ErrorKind::Descriptors(_) | ErrorKind::Arrow(_) => {
+                Category::Usage
+            }
         }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, position, is_row } = &*self.0;
+        let Inner {
+            kind,
+            position,
+            is_row,
+        } = &*self.0;
         match kind {
             ErrorKind::ManyNames { .. }
             | ErrorKind::Unsupported { .. }
@@ -396,7 +451,11 @@ impl fmt::Display for Error {
             | ErrorKind::Arrow(_) => {}
             ErrorKind::BatchLimit { records, .. } => {
                 let last = position.record + records.saturating_sub(1);
-                write!(f, "records {} to {last} (from byte {}): ", position.record, position.offset)?;
+                write!(
+                    f,
+                    "records {} to {last} (from byte {}): ",
+                    position.record, position.offset
+                )?;
             }
             _ if *is_row => write!(f, "row {}: ", position.record)?,
             _ => write!(f, "record {} (byte {}): ", position.record, position.offset)?,
@@ -412,34 +471,75 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LengthCrc { expected, found } => {
-                write!(f, "the length's CRC is {found:#010x}, expected {expected:#010x}: the file is corrupt here")
+                write!(
+                    f,
+                    "the length's CRC is {found:#010x}, expected {expected:#010x}: the file is corrupt here"
+                )
             }
             Self::DataCrc { expected, found } => {
-                write!(f, "the data's CRC is {found:#010x}, expected {expected:#010x}: the record is corrupt")
+                write!(
+                    f,
+                    "the data's CRC is {found:#010x}, expected {expected:#010x}: the record is corrupt"
+                )
             }
-            Self::Truncated { found, expected: Some(expected) } => {
-                write!(f, "the file ends inside this record: found {found} of {expected} bytes")
+            Self::Truncated {
+                found,
+                expected: Some(expected),
+            } => {
+                write!(
+                    f,
+                    "the file ends inside this record: found {found} of {expected} bytes"
+                )
             }
-            Self::Truncated { found, expected: None } => {
-                write!(f, "the file ends inside a record's header: found {found} of 12 bytes")
+            Self::Truncated {
+                found,
+                expected: None,
+            } => {
+                write!(
+                    f,
+                    "the file ends inside a record's header: found {found} of 12 bytes"
+                )
             }
             Self::Wire(e) if e.is_limit() => e.fmt(f),
             Self::Wire(e) => write!(f, "not a tf.Example or tf.SequenceExample: {e}"),
             Self::Message { error, .. } if error.is_limit() => error.fmt(f),
             Self::Message { name, error } => write!(f, "not a message {name}: {error}"),
-            Self::UnknownField { name, field, is_extension: true } => {
-                write!(f, "found the extension {field} of a message {name}; extensions have no columns")
+            Self::UnknownField {
+                name,
+                field,
+                is_extension: true,
+            } => {
+                write!(
+                    f,
+                    "found the extension {field} of a message {name}; extensions have no columns"
+                )
             }
-            Self::UnknownField { name, field, is_extension: false } => {
-                write!(f, "found field {field} in a message {name}, whose descriptor does not define it")
+            Self::UnknownField {
+                name,
+                field,
+                is_extension: false,
+            } => {
+                write!(
+                    f,
+                    "found field {field} in a message {name}, whose descriptor does not define it"
+                )
             }
-            Self::FieldNotUtf8 { field } => write!(f, "field {field}: expected UTF-8 text, found other bytes"),
-            Self::FieldOutOfRange { field, expected, found } => {
+            Self::FieldNotUtf8 { field } => {
+                write!(f, "field {field}: expected UTF-8 text, found other bytes")
+            }
+            Self::FieldOutOfRange {
+                field,
+                expected,
+                found,
+            } => {
                 write!(f, "field {field}: expected {expected}, found {found}")
             }
             Self::Descriptors(reason) => f.write_str(reason),
             Self::Foreign { field, record_type } => {
-                write!(f, "found field {field}, which a record of type {record_type} does not have")
+                write!(
+                    f,
+                    "found field {field}, which a record of type {record_type} does not have"
+                )
             }
             Self::Kind { expected, found } => write!(
                 f,
@@ -447,24 +547,48 @@ impl fmt::Display for ErrorKind {
             ),
             Self::NotScalar { found } => write!(f, "expected exactly one value, found {found}"),
             Self::NotUtf8 => f.write_str("expected UTF-8 text, found other bytes"),
-            Self::Declared { expected, found } => write!(f, "declared as {expected}, found {found}"),
-            Self::Limit { what, limit, found, name } => {
+            Self::Declared { expected, found } => {
+                write!(f, "declared as {expected}, found {found}")
+            }
+            Self::Limit {
+                what,
+                limit,
+                found,
+                name,
+            } => {
                 write!(f, "{what}: found {found}, the limit")?;
                 name.map_or(Ok(()), |name| write!(f, " {name}"))?;
-                let maximum = if name.is_some_and(|name| is_maximum(name, *limit)) { ", its maximum" } else { "" };
+                let maximum = if name.is_some_and(|name| is_maximum(name, *limit)) {
+                    ", its maximum"
+                } else {
+                    ""
+                };
                 write!(f, " is {limit}{maximum}")
             }
-            Self::BatchLimit { what, limit, found, .. } => {
+            Self::BatchLimit {
+                what, limit, found, ..
+            } => {
                 write!(f, "{what}: found {found}, the limit of a batch is {limit}")
             }
-            Self::ManyNames { columns, name_bytes, .. } => write!(
+            Self::ManyNames {
+                columns,
+                name_bytes,
+                ..
+            } => write!(
                 f,
                 "the features have more names than the limits {} ({columns}) and {} ({name_bytes}) allow",
                 Limit::Columns,
                 Limit::NameBytes,
             ),
-            Self::Lossy { row: Some(row), reason, .. } => write!(f, "row {row} has {reason}"),
-            Self::Unsupported { reason, .. } | Self::Lossy { row: None, reason, .. } => f.write_str(reason),
+            Self::Lossy {
+                row: Some(row),
+                reason,
+                ..
+            } => write!(f, "row {row} has {reason}"),
+            Self::Unsupported { reason, .. }
+            | Self::Lossy {
+                row: None, reason, ..
+            } => f.write_str(reason),
             Self::MixedKinds(message) => f.write_str(message),
             Self::Arrow(e) => e.fmt(f),
         }
@@ -484,16 +608,41 @@ impl fmt::Display for WireError {
             Self::FieldNumber => "a field number is out of range",
             Self::WireType => "a wire type is 6 or 7, which do not exist",
             Self::Group => "a group has no start or no end",
-            Self::Depth => return write!(f, "groups are nested deeper than the limit {} allows", Limit::Nesting),
+            Self::Depth => {
+                return write!(
+                    f,
+                    "groups are nested deeper than the limit {} allows",
+                    Limit::Nesting
+                );
+            }
             Self::PackedLength => "a packed list of numbers is no multiple of their width",
             Self::Key => "a feature's name is not UTF-8",
-            Self::LongKey => return write!(f, "a feature's name is longer than the limit {}", Limit::KeyBytes),
-            Self::ManyFeatures => {
-                return write!(f, "the record has more features than the limit {}", Limit::RecordFeatures);
+            Self::LongKey => {
+                return write!(
+                    f,
+                    "a feature's name is longer than the limit {}",
+                    Limit::KeyBytes
+                );
             }
-            Self::ManyValues => return write!(f, "a feature has more values than the limit {}", Limit::Values),
+            Self::ManyFeatures => {
+                return write!(
+                    f,
+                    "the record has more features than the limit {}",
+                    Limit::RecordFeatures
+                );
+            }
+            Self::ManyValues => {
+                return write!(
+                    f,
+                    "a feature has more values than the limit {}",
+                    Limit::Values
+                );
+            }
             Self::ManyMessages => {
-                return write!(f, "the record has more messages times columns than the limit of {NESTED_CELLS}");
+                return write!(
+                    f,
+                    "the record has more messages times columns than the limit of {NESTED_CELLS}"
+                );
             }
         };
         f.write_str(text)

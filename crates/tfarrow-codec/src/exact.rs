@@ -1,12 +1,13 @@
-//! The column `_tfarrow_exact`: the difference between a record's original bytes and its canonical bytes, which the
-//! encoder makes of its columns. With it, converting back is byte-identical.
+//! The column `_tfarrow_exact`: the difference between a record's original bytes and its canonical
+//! bytes, which the encoder makes of its columns. With it, converting back is byte-identical.
 //!
-//! The encoder writes features in the order of columns, in one form. Protobuf leaves both open, and allows much
-//! besides: packed or unpacked lists, unknown fields, overlong varints, messages in several pieces, repeated keys.
+//! The encoder writes features in the order of columns, in one form. Protobuf leaves both open, and
+//! allows much besides: packed or unpacked lists, unknown fields, overlong varints, messages in
+//! several pieces, repeated keys.
 //!
-//! A difference is empty if the bytes are equal. If the original has the canonical map entries in another order, it is
-//! the number of that order, with a length that depends on the number of entries alone. A difference of any other
-//! length is:
+//! A difference is empty if the bytes are equal. If the original has the canonical map entries in
+//! another order, it is the number of that order, with a length that depends on the number of
+//! entries alone. A difference of any other length is:
 //!
 //! | first byte | bytes after it |
 //! |---|---|
@@ -14,7 +15,8 @@
 //! | 2 | the complete record |
 //! | 3 | one byte without a meaning, and the complete record |
 //!
-//! The last form, and the part `Nothing`, avoid a difference that has the length of an order by chance.
+//! The last form, and the part `Nothing`, avoid a difference that has the length of an order by
+//! chance.
 //!
 //! The canonical record `{a, b, c}` as an example:
 //!
@@ -53,7 +55,8 @@ enum Part {
     Nothing,
     /// The canonical map entry of this number; feature lists are numbered after features.
     Entry(usize),
-    /// The canonical map entry of this number, with each of its numbers in a field of its own instead of packed.
+    /// The canonical map entry of this number, with each of its numbers in a field of its own
+    /// instead of packed.
     Unpacked(usize),
     /// This number of bytes, which follow.
     Bytes(usize),
@@ -74,8 +77,9 @@ struct Entry<'a> {
     bytes: &'a [u8],
 }
 
-/// Parses a record in the form that the encoder writes: at most one of each map, in the order of their fields, with
-/// shortest lengths. Returns the entries and the number of features among them, or `None` for another form.
+/// Parses a record in the form that the encoder writes: at most one of each map, in the order of
+/// their fields, with shortest lengths. Returns the entries and the number of features among them,
+/// or `None` for another form.
 ///
 /// ```text
 /// 0a len   0a len (key) (value)   0a len (key) (value)     12 len   0a len (key) (value)
@@ -102,8 +106,8 @@ fn entries(mut record: &[u8]) -> Option<(Vec<Entry<'_>>, usize)> {
     record.is_empty().then_some((entries, features))
 }
 
-/// Takes a length-delimited field with a tag of one byte from the front of `rest`, and returns its body; `None` if its
-/// length is not in the shortest form.
+/// Takes a length-delimited field with a tag of one byte from the front of `rest`, and returns its
+/// body; `None` if its length is not in the shortest form.
 ///
 /// ```text
 /// 0a 02 'h' 'i'        body "hi"
@@ -122,10 +126,15 @@ fn shortest<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 /// Returns the key of a map entry's body that begins with it.
 fn key(mut entry: &[u8]) -> Option<&[u8]> {
-    if entry.first() == Some(&(1 << 3 | LEN)) { shortest(&mut entry) } else { None }
+    if entry.first() == Some(&(1 << 3 | LEN)) {
+        shortest(&mut entry)
+    } else {
+        None
+    }
 }
 
-/// Computes the differences of consecutive records. The order of a record is predicted to be that of the record before.
+/// Computes the differences of consecutive records. The order of a record is predicted to be that
+/// of the record before.
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
     /// The numbers of the canonical entries, in the order of the record before.
@@ -133,17 +142,19 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// Returns the difference of `original` from `canonical`; `None` if they are equal. Parts are used if they are not
-    /// longer than the record and restore it exactly.
+    /// Returns the difference of `original` from `canonical`; `None` if they are equal. Parts are
+    /// used if they are not longer than the record and restore it exactly.
     ///
-    /// The forms are tried in the order of their usual sizes: nothing, the number of an order, parts, the complete
-    /// record.
+    /// The forms are tried in the order of their usual sizes: nothing, the number of an order,
+    /// parts, the complete record.
     pub(crate) fn difference(&mut self, original: &[u8], canonical: &[u8]) -> Option<Vec<u8>> {
         if original == canonical {
             return None;
         }
         let whole = |first: &[u8]| [first, original].concat();
-        let Some((entries, features)) = entries(canonical) else { return Some(whole(&[WHOLE])) };
+        let Some((entries, features)) = entries(canonical) else {
+            return Some(whole(&[WHOLE]));
+        };
         if let Some(order) = self.order(original, &entries, features) {
             return Some(order);
         }
@@ -152,15 +163,26 @@ impl Differences {
         if parts.len() == order_len {
             parts.push(Part::Nothing.code() as u8);
         }
-        if parts.len() <= original.len() && restore(canonical, &parts).is_ok_and(|restored| restored == original) {
+        if parts.len() <= original.len()
+            && restore(canonical, &parts).is_ok_and(|restored| restored == original)
+        {
             return Some(parts);
         }
-        Some(if original.len() + 1 == order_len { whole(&[WHOLE_PADDED, 0]) } else { whole(&[WHOLE]) })
+        Some(if original.len() + 1 == order_len {
+            whole(&[WHOLE_PADDED, 0])
+        } else {
+            whole(&[WHOLE])
+        })
     }
 
-    /// Returns the number of the order in which `original` has the canonical entries, if it has each of them once and
-    /// nothing else.
-    fn order(&mut self, original: &[u8], canonical: &[Entry<'_>], features: usize) -> Option<Vec<u8>> {
+    /// Returns the number of the order in which `original` has the canonical entries, if it has
+    /// each of them once and nothing else.
+    fn order(
+        &mut self,
+        original: &[u8],
+        canonical: &[Entry<'_>],
+        features: usize,
+    ) -> Option<Vec<u8>> {
         let (found, of_features) = entries(original)?;
         if found.len() != canonical.len() || of_features != features {
             return None;
@@ -168,7 +190,11 @@ impl Differences {
         let mut numbers = Vec::with_capacity(found.len());
         let mut by_key = None;
         for (place, entry) in found.iter().enumerate() {
-            let is = |number: &usize| canonical.get(*number).is_some_and(|other| is_same(entry, other));
+            let is = |number: &usize| {
+                canonical
+                    .get(*number)
+                    .is_some_and(|other| is_same(entry, other))
+            };
             let guess = self.last.get(place).copied().filter(is);
             let number = guess.or_else(|| {
                 let by_key = by_key.get_or_insert_with(|| numbers_by_key(canonical));
@@ -177,7 +203,10 @@ impl Differences {
             numbers.push(number?);
         }
         let (of_features, of_lists) = numbers.split_at(features);
-        let of_lists: Vec<_> = of_lists.iter().map(|number| number.checked_sub(features)).collect::<Option<_>>()?;
+        let of_lists: Vec<_> = of_lists
+            .iter()
+            .map(|number| number.checked_sub(features))
+            .collect::<Option<_>>()?;
         let mut order = Vec::with_capacity(order_len(features));
         rank(of_features, &mut order)?;
         rank(&of_lists, &mut order)?;
@@ -193,12 +222,16 @@ fn is_same(one: &Entry<'_>, other: &Entry<'_>) -> bool {
 
 /// Returns the numbers of entries by their maps and keys.
 fn numbers_by_key<'a>(entries: &[Entry<'a>]) -> HashMap<(u8, &'a [u8]), usize> {
-    entries.iter().enumerate().map(|(number, entry)| ((entry.map, entry.key), number)).collect()
+    entries
+        .iter()
+        .enumerate()
+        .map(|(number, entry)| ((entry.map, entry.key), number))
+        .collect()
 }
 
-/// Groups the digits of an order's number so that each group fits in 128 bits. The Lehmer code of `count` items has
-/// `count - 1` digits with the radices `count, count - 1, .., 2`. Returns the radices of each group, and the bytes that
-/// its number takes.
+/// Groups the digits of an order's number so that each group fits in 128 bits. The Lehmer code of
+/// `count` items has `count - 1` digits with the radices `count, count - 1, .., 2`. Returns the
+/// radices of each group, and the bytes that its number takes.
 ///
 /// ```text
 /// count   radices      orders    bytes
@@ -228,8 +261,9 @@ fn order_len(count: usize) -> usize {
     groups(count).map(|(_, bytes)| bytes).sum()
 }
 
-/// The numbers from 0 to `count - 1` that are not taken yet, as a Fenwick tree. Finding and taking a number costs O(log
-/// n), so that a record of a million reordered features cannot cause quadratic work.
+/// The numbers from 0 to `count - 1` that are not taken yet, as a Fenwick tree. Finding and taking
+/// a number costs O(log n), so that a record of a million reordered features cannot cause quadratic
+/// work.
 ///
 /// ```text
 /// place              1  2  3  4  5          5 numbers, none taken: place & -place
@@ -237,15 +271,19 @@ fn order_len(count: usize) -> usize {
 /// number 2 taken     1  2  0  3  1          places 3 and 4 cover number 2
 /// ```
 struct Untaken {
-    /// The tree: the element at `place`, from 1 on, counts the untaken numbers among the `place & -place` ones before
-    /// it.
+    /// The tree: the element at `place`, from 1 on, counts the untaken numbers among the `place
+    /// & -place` ones before it.
     counts: Vec<usize>,
 }
 
 impl Untaken {
     /// Creates the tree of `count` numbers, none of which is taken.
     fn new(count: usize) -> Self {
-        Self { counts: (0..=count).map(|place| place & place.wrapping_neg()).collect() }
+        Self {
+            counts: (0..=count)
+                .map(|place| place & place.wrapping_neg())
+                .collect(),
+        }
     }
 
     /// Returns how many numbers there were at first.
@@ -253,7 +291,8 @@ impl Untaken {
         self.counts.len() - 1
     }
 
-    /// Takes a number, and returns how many smaller ones are left; `None` if it is taken or out of range.
+    /// Takes a number, and returns how many smaller ones are left; `None` if it is taken or out of
+    /// range.
     fn take(&mut self, number: usize) -> Option<usize> {
         let smaller = self.left_before(number);
         let is_left = number < self.len() && self.left_before(number + 1) > smaller;
@@ -263,11 +302,16 @@ impl Untaken {
         })
     }
 
-    /// Takes the number that has `smaller` smaller ones left, by descending the tree; `None` if there is none.
+    /// Takes the number that has `smaller` smaller ones left, by descending the tree; `None` if
+    /// there is none.
     fn take_at(&mut self, mut smaller: usize) -> Option<usize> {
         let (mut number, mut step) = (0, self.counts.len().next_power_of_two());
         while step > 0 {
-            if let Some(left) = self.counts.get(number + step).filter(|left| **left <= smaller) {
+            if let Some(left) = self
+                .counts
+                .get(number + step)
+                .filter(|left| **left <= smaller)
+            {
                 (number, smaller) = (number + step, smaller - left);
             }
             step /= 2;
@@ -298,8 +342,8 @@ impl Untaken {
     }
 }
 
-/// Appends the number of an order: its Lehmer code, whose digits are the ranks of the items among those that are left.
-/// `None` if `order` is not a permutation.
+/// Appends the number of an order: its Lehmer code, whose digits are the ranks of the items among
+/// those that are left. `None` if `order` is not a permutation.
 ///
 /// ```text
 /// order of 4    [2, 0, 3, 1]
@@ -325,10 +369,11 @@ fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
     order.all(|last| left.take(*last).is_some()).then_some(())
 }
 
-/// Takes the number of an order of `count` items from the front of `bytes`, and returns the order. `None` for a number
-/// that is too large or truncated.
+/// Takes the number of an order of `count` items from the front of `bytes`, and returns the order.
+/// `None` for a number that is too large or truncated.
 ///
-/// The digits are the remainders of successive divisions by the radices, the least significant one first.
+/// The digits are the remainders of successive divisions by the radices, the least significant one
+/// first.
 fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
     let mut left = Untaken::new(count);
     let mut order = Vec::with_capacity(count);
@@ -336,7 +381,10 @@ fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
         let (number, rest) = bytes.split_at_checked(len)?;
         *bytes = rest;
         let mut whole = [0; 16];
-        whole.iter_mut().zip(number).for_each(|(to, from)| *to = *from);
+        whole
+            .iter_mut()
+            .zip(number)
+            .for_each(|(to, from)| *to = *from);
         let mut number = u128::from_le_bytes(whole);
         for radix in radices {
             order.push(left.take_at((number % radix) as usize)?);
@@ -351,7 +399,8 @@ fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
 }
 
 impl Part {
-    /// Returns the varint of the part: the argument shifted by three bits, with the kind of the part in the low bits.
+    /// Returns the varint of the part: the argument shifted by three bits, with the kind of the
+    /// part in the low bits.
     fn code(self) -> u64 {
         let (kind, argument) = match self {
             Self::Nothing => (0, 0),
@@ -372,7 +421,11 @@ impl Part {
             1 => Self::Entry(argument),
             2 => Self::Unpacked(argument),
             3 => Self::Bytes(argument),
-            4 => Self::Begin(u8::try_from(argument).ok().filter(|field| (1..=2).contains(field))?),
+            4 => Self::Begin(
+                u8::try_from(argument)
+                    .ok()
+                    .filter(|field| (1..=2).contains(field))?,
+            ),
             5 => Self::End,
             _ => return None,
         })
@@ -396,7 +449,12 @@ struct Parts<'a> {
 /// Returns `original` as parts of the canonical entries, after the byte [`PARTS`].
 fn parts(original: &[u8], canonical: &[Entry<'_>]) -> Vec<u8> {
     let by_key = numbers_by_key(canonical);
-    let mut parts = Parts { canonical, by_key, out: vec![PARTS], bytes: Vec::new() };
+    let mut parts = Parts {
+        canonical,
+        by_key,
+        out: vec![PARTS],
+        bytes: Vec::new(),
+    };
     parts.record(original);
     parts.flush();
     parts.out
@@ -412,7 +470,9 @@ impl Parts<'_> {
                     self.map(map as u8, body);
                     self.put(Part::End);
                 }
-                _ => self.bytes.extend(rest.iter().take(rest.len() - field.after.len())),
+                _ => self
+                    .bytes
+                    .extend(rest.iter().take(rest.len() - field.after.len())),
             }
             rest = field.after;
         }
@@ -421,9 +481,16 @@ impl Parts<'_> {
 
     /// Adds the entries of a map.
     fn map(&mut self, map: u8, mut rest: &[u8]) {
-        while let Some(Field { number, body, after }) = Field::first(rest) {
+        while let Some(Field {
+            number,
+            body,
+            after,
+        }) = Field::first(rest)
+        {
             let bytes = rest.get(..rest.len() - after.len()).unwrap_or_default();
-            let part = body.filter(|_| number == 1).and_then(|body| self.entry(map, body, bytes));
+            let part = body
+                .filter(|_| number == 1)
+                .and_then(|body| self.entry(map, body, bytes));
             match part {
                 Some(part) => self.put(part),
                 None => self.bytes.extend(bytes),
@@ -433,7 +500,8 @@ impl Parts<'_> {
         self.bytes.extend(rest);
     }
 
-    /// Returns the part of a map entry; `None` if the canonical record has no such entry, packed or unpacked.
+    /// Returns the part of a map entry; `None` if the canonical record has no such entry, packed or
+    /// unpacked.
     fn entry(&self, map: u8, body: &[u8], bytes: &[u8]) -> Option<Part> {
         let number = *self.by_key.get(&(map, key(body)?))?;
         let canonical = self.canonical.get(number)?.bytes;
@@ -476,16 +544,24 @@ impl<'a> Field<'a> {
         if tag.1 == LEN && rest.len() - after.len() == 1 {
             let mut field = rest;
             if let Some(body) = shortest(&mut field) {
-                return Some(Self { number: tag.0, body: Some(body), after: field });
+                return Some(Self {
+                    number: tag.0,
+                    body: Some(body),
+                    after: field,
+                });
             }
         }
         wire::skip(&mut after, tag, usize::MAX).ok()?;
-        Some(Self { number: tag.0, body: None, after })
+        Some(Self {
+            number: tag.0,
+            body: None,
+            after,
+        })
     }
 }
 
-/// Returns a canonical entry of packed numbers with a field for each number; `None` for an entry without packed
-/// numbers.
+/// Returns a canonical entry of packed numbers with a field for each number; `None` for an entry
+/// without packed numbers.
 ///
 /// ```text
 /// packed      1a 04   0a 02 01 02        Int64List [1, 2]
@@ -516,7 +592,10 @@ fn unpacked(entry: &[u8]) -> Option<Vec<u8>> {
         unpacked.extend(number.iter().take(number.len() - values.len()));
     }
     let feature = field(kind, &unpacked);
-    Some(field(1 << 3 | LEN, &[key, &field(2 << 3 | LEN, &feature)].concat()))
+    Some(field(
+        1 << 3 | LEN,
+        &[key, &field(2 << 3 | LEN, &feature)].concat(),
+    ))
 }
 
 /// Returns a length-delimited field with the tag `tag`.
@@ -528,14 +607,15 @@ fn field(tag: u8, body: &[u8]) -> Vec<u8> {
     field
 }
 
-/// A difference that does not fit the canonical record: the column was changed, or belongs to another record.
+/// A difference that does not fit the canonical record: the column was changed, or belongs to
+/// another record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unfit;
 
 /// Restores the original record from its canonical bytes and its difference.
 ///
-/// An empty difference is that of a record in its canonical form. One that has exactly the length of an order's number
-/// is such a number; any other begins with the byte of its form.
+/// An empty difference is that of a record in its canonical form. One that has exactly the length
+/// of an order's number is such a number; any other begins with the byte of its form.
 ///
 /// # Errors
 /// [`Unfit`] if no record can have this difference.
@@ -563,13 +643,17 @@ fn reordered(entries: &[Entry<'_>], features: usize, mut numbers: &[u8]) -> Opti
             let bytes: usize = entries.iter().map(|entry| entry.bytes.len()).sum();
             record.push(map << 3 | LEN);
             wire::put_varint(bytes as u64, &mut record);
-            order.iter().filter_map(|number| entries.get(*number)).for_each(|entry| record.extend(entry.bytes));
+            order
+                .iter()
+                .filter_map(|number| entries.get(*number))
+                .for_each(|entry| record.extend(entry.bytes));
         }
     }
     Some(record)
 }
 
-/// Returns the record that consists of these parts; `None` if a part does not fit, or if a message is not closed.
+/// Returns the record that consists of these parts; `None` if a part does not fit, or if a message
+/// is not closed.
 ///
 /// The result is limited to [`MOST_RECORD_BYTES`], since a difference may come from any file.
 fn joined(entries: &[Entry<'_>], mut parts: &[u8]) -> Option<Vec<u8>> {
@@ -614,8 +698,12 @@ mod tests {
     fn every_order_has_a_number_of_its_own() {
         for count in 0..7 {
             let orders = (0..count).fold(vec![vec![]], |orders: Vec<Vec<usize>>, next| {
-                let insert = |order: &Vec<usize>, at: usize| [&order[..at], &[next], &order[at..]].concat();
-                orders.iter().flat_map(|order| (0..=order.len()).map(move |at| insert(order, at))).collect()
+                let insert =
+                    |order: &Vec<usize>, at: usize| [&order[..at], &[next], &order[at..]].concat();
+                orders
+                    .iter()
+                    .flat_map(|order| (0..=order.len()).map(move |at| insert(order, at)))
+                    .collect()
             });
             let mut numbers = std::collections::HashSet::new();
             for order in &orders {
@@ -629,8 +717,8 @@ mod tests {
         }
     }
 
-    /// The expected numbers are computed from a plain list of the numbers that are left. They are part of the file
-    /// format, and must not change.
+    /// The expected numbers are computed from a plain list of the numbers that are left. They are
+    /// part of the file format, and must not change.
     #[test]
     fn numbers_of_orders_do_not_change() {
         assert_eq!(ranked(&[2, 0, 3, 1]), [14]);
@@ -645,7 +733,10 @@ mod tests {
             let mut expect = Vec::new();
             for (radices, bytes) in groups(count) {
                 let digits: Vec<_> = places.by_ref().take(radices.len()).zip(radices).collect();
-                let number = digits.iter().rev().fold(0, |number, (place, radix)| number * radix + place);
+                let number = digits
+                    .iter()
+                    .rev()
+                    .fold(0, |number, (place, radix)| number * radix + place);
                 expect.extend(number.to_le_bytes().into_iter().take(bytes));
             }
             assert_eq!(ranked(&order), expect, "{count}");
@@ -658,7 +749,8 @@ mod tests {
         number
     }
 
-    /// The largest number of features of a record by default: with quadratic work, this test would not end.
+    /// The largest number of features of a record by default: with quadratic work, this test would
+    /// not end.
     #[test]
     fn orders_of_a_million_features_take_no_quadratic_time() {
         let count = crate::Limits::default().record_features;
@@ -671,7 +763,10 @@ mod tests {
         for count in 2..2000_u32 {
             let bits: f64 = (2..=count).map(|n| f64::from(n).log2()).sum();
             let bytes = order_len(count as usize) as f64;
-            assert!(bytes * 8.0 <= (bits.ceil() * 1.15).max(bits + 8.0), "{count}: {bytes} bytes for {bits} bits");
+            assert!(
+                bytes * 8.0 <= (bits.ceil() * 1.15).max(bits + 8.0),
+                "{count}: {bytes} bytes for {bits} bits"
+            );
         }
     }
 
@@ -693,10 +788,27 @@ mod tests {
 
     #[test]
     fn differences_that_fit_no_record_are_rejected() {
-        let entry = |name: &str| field(0x0a, &[field(0x0a, name.as_bytes()), field(0x12, &field(0x1a, &[]))].concat());
+        let entry = |name: &str| {
+            field(
+                0x0a,
+                &[field(0x0a, name.as_bytes()), field(0x12, &field(0x1a, &[]))].concat(),
+            )
+        };
         let canonical = field(0x0a, &["a", "b", "c"].map(entry).concat());
-        for difference in [&[6][..], &[255], &[1, 0x0c], &[1, 0x05], &[1, 0x21], &[1, 0x1b, 1], &[9, 9, 9]] {
-            assert_eq!(restore(&canonical, difference), Err(Unfit), "{difference:?}");
+        for difference in [
+            &[6][..],
+            &[255],
+            &[1, 0x0c],
+            &[1, 0x05],
+            &[1, 0x21],
+            &[1, 0x1b, 1],
+            &[9, 9, 9],
+        ] {
+            assert_eq!(
+                restore(&canonical, difference),
+                Err(Unfit),
+                "{difference:?}"
+            );
         }
         assert_eq!(restore(&canonical, &[0]).as_deref(), Ok(&*canonical));
         assert_eq!(restore(&canonical, &[]).as_deref(), Ok(&*canonical));

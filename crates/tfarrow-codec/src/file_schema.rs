@@ -1,11 +1,13 @@
-//! Forms of a schema for the files that records are written to, as the programs that read these files expect them.
+//! Forms of a schema for the files that records are written to, as the programs that read these
+//! files expect them.
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
-/// Returns `schema` with nullable items of lists if `nullable` is true. If it is false, items are not nullable, except the
-/// steps of feature lists, which are null without a kind: records have no other nulls within lists.
+/// Returns `schema` with nullable items of lists if `nullable` is true. If it is false, items are
+/// not nullable, except the steps of feature lists, which are null without a kind: records have no
+/// other nulls within lists.
 ///
 /// ```text
 /// nullable = true      List<Int64>, List<List<Int64>>
@@ -22,8 +24,8 @@ pub fn with_timestamp_unit(schema: &Schema, unit: TimeUnit) -> SchemaRef {
     with_fields(schema, &|field| with_timestamps(field, unit))
 }
 
-/// Replaces each field that a type contains, of a list, a struct or a map, by what `replace` makes of it. Types without fields stay
-/// as they are.
+/// Replaces each field that a type contains, of a list, a struct or a map, by what `replace` makes
+/// of it. Types without fields stay as they are.
 pub fn replace_fields(data_type: &DataType, replace: impl Fn(&FieldRef) -> FieldRef) -> DataType {
     match data_type {
         DataType::List(item) => DataType::List(replace(item)),
@@ -40,7 +42,12 @@ pub fn replace_fields(data_type: &DataType, replace: impl Fn(&FieldRef) -> Field
 fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
     let replace = |item: &FieldRef| {
         let is_step = matches!(item.data_type(), DataType::List(_));
-        Arc::new(with_items(item, nullable).as_ref().clone().with_nullable(nullable || is_step))
+        Arc::new(
+            with_items(item, nullable)
+                .as_ref()
+                .clone()
+                .with_nullable(nullable || is_step),
+        )
     };
     let data_type = match field.data_type() {
         DataType::List(item) => DataType::List(replace(item)),

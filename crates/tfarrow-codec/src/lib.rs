@@ -1,4 +1,5 @@
-//! TFRecord files of `tf.Example` and `tf.SequenceExample` records as Arrow, and back: bytes in, batches out.
+//! TFRecord files of `tf.Example` and `tf.SequenceExample` records as Arrow, and back: bytes in,
+//! batches out.
 //!
 //! ```text
 //! reading   chunk ─▶ FRAME ─▶ WALK ─▶ COLUMNS ─▶ RecordBatch          FrameBuffer, Records, BatchDecoder
@@ -6,8 +7,10 @@
 //! ```
 //!
 //! - **FRAME** ([`frame`]) finds the complete records of a chunk by going from header to header.
-//! - **WALK** (`example`) reads the protobuf wire of a record once and notes, for each wanted column, where its value is.
-//! - **COLUMNS** (`decode`, `encode`) turns the values of one column of a batch into one Arrow array, and back.
+//! - **WALK** (`example`) reads the protobuf wire of a record once and notes, for each wanted
+//!   column, where its value is.
+//! - **COLUMNS** (`decode`, `encode`) turns the values of one column of a batch into one Arrow
+//!   array, and back.
 //!
 //! [`infer`] makes the schema, which [`schema`] describes; [`diff`] compares records.
 //!
@@ -40,13 +43,15 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Apart from these two, the crate performs no IO, and it uses no path, thread, clock or environment variable. An async
-//! or multi-threaded program drives the push [`Decoder`], or cuts [`Records`] with a [`FrameBuffer`] and decodes them
-//! with a [`BatchDecoder`] on each thread. Payloads without frames become [`Records`] by [`Records::from_payloads`].
+//! Apart from these two, the crate performs no IO, and it uses no path, thread, clock or
+//! environment variable. An async or multi-threaded program drives the push [`Decoder`], or cuts
+//! [`Records`] with a [`FrameBuffer`] and decodes them with a [`BatchDecoder`] on each thread.
+//! Payloads without frames become [`Records`] by [`Records::from_payloads`].
 //!
 //! # Columns
-//! Each feature becomes a nullable column; null means that the record does not have the feature. The Arrow type depends
-//! on the kind of the feature, on the length of its lists, and on the [`Layout`]:
+//! Each feature becomes a nullable column; null means that the record does not have the feature.
+//! The Arrow type depends on the kind of the feature, on the length of its lists, and on the
+//! [`Layout`]:
 //!
 //! | kind | lists in the data set | [`Layout::List`] | [`Layout::Auto`] |
 //! |---|---|---|---|
@@ -59,16 +64,17 @@
 //! | feature list of a SequenceExample | any | `List<List<T>>` of the kind's type | the same, with `Utf8` for text |
 //! | payload that is neither message | | `record: Binary` | `record: Binary` |
 //!
-//! Text is valid UTF-8, not all values are empty, and fewer than a tenth of the others have a control character
-//! ([`KindSummary::is_text`]).
-//! Protobuf messages of any other type become columns by their descriptors, see [`MessageType`].
-//! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values. A decoder makes lists with
-//! or without nullable items, as its schema has them ([`file_schema::with_nullable_items`]).
+//! Text is valid UTF-8, not all values are empty, and fewer than a tenth of the others have a
+//! control character ([`KindSummary::is_text`]). Protobuf messages of any other type become columns
+//! by their descriptors, see [`MessageType`]. [`schema::with_views`] replaces `Binary` and `Utf8`
+//! by view types, which do not copy long values. A decoder makes lists with or without nullable
+//! items, as its schema has them ([`file_schema::with_nullable_items`]).
 //!
 //! # Errors and limits
-//! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and
-//! the feature, if the error is in one. Its [remedies](Error::remedies) are data, which a program words in the syntax of
-//! its own options. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
+//! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the
+//! decompressed stream and the feature, if the error is in one. Its [remedies](Error::remedies) are
+//! data, which a program words in the syntax of its own options. Input bytes cannot panic the
+//! codec, nor make it hold more than its [`Limits`].
 
 mod decode;
 pub mod diff;

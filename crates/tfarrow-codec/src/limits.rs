@@ -1,4 +1,5 @@
-//! Limits of memory and time for input that is not trusted, and the policies for CRCs and for corrupt records.
+//! Limits of memory and time for input that is not trusted, and the policies for CRCs and for
+//! corrupt records.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,28 +8,29 @@ use crate::named_values;
 /// Limits for the input. Each has a name, a unit and a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Maximum length of a record's payload in bytes. Default and maximum: 2 GiB - 1; a larger value counts as
-    /// [`MOST_RECORD_BYTES`].
+    /// Maximum length of a record's payload in bytes. Default and maximum: 2 GiB - 1; a larger
+    /// value counts as [`MOST_RECORD_BYTES`].
     pub record_bytes: usize,
     /// Maximum number of features of a record, repeated ones included. Default: 1 million.
     pub record_features: usize,
-    /// Maximum number of values of one feature in one record, and of the elements of all columns of a repeated message.
-    /// Default: 2^28, which take 2 GiB as integers.
+    /// Maximum number of values of one feature in one record, and of the elements of all columns of
+    /// a repeated message. Default: 2^28, which take 2 GiB as integers.
     pub values: usize,
     /// Maximum length of a feature's name in bytes. Default: 1 MiB.
     pub key_bytes: usize,
-    /// Maximum number of different feature names: of the columns of an inferred schema, and of features without a
-    /// column in a given schema. Default: 10,000.
+    /// Maximum number of different feature names: of the columns of an inferred schema, and of
+    /// features without a column in a given schema. Default: 10,000.
     pub features: usize,
     /// Maximum number of bytes of all these names together. Default: 4 MiB.
     pub name_bytes: usize,
-    /// Maximum depth of unknown groups, including the messages around them. Default: 100, as in protobuf.
+    /// Maximum depth of unknown groups, including the messages around them. Default: 100, as in
+    /// protobuf.
     pub nesting: usize,
-    /// Maximum number of times that a message type contains itself in columns, the outermost message included; deeper
-    /// messages are columns of bytes. Default: 2.
+    /// Maximum number of times that a message type contains itself in columns, the outermost
+    /// message included; deeper messages are columns of bytes. Default: 2.
     pub recursion: usize,
-    /// Maximum ratio of decompressed to compressed bytes, for readers of compressed files; the codec does not
-    /// decompress. Default: 250.
+    /// Maximum ratio of decompressed to compressed bytes, for readers of compressed files; the
+    /// codec does not decompress. Default: 250.
     pub inflate_ratio: usize,
 }
 
@@ -113,15 +115,17 @@ impl Limits {
     }
 }
 
-/// Maximum length in bytes of a record that can be read and written: the maximum of protobuf. Positions in a record
-/// have 32 bits.
+/// Maximum length in bytes of a record that can be read and written: the maximum of protobuf.
+/// Positions in a record have 32 bits.
 pub const MOST_RECORD_BYTES: usize = i32::MAX as usize;
 
-/// Maximum number of rows times columns of a batch: each cell takes memory, also if the record has no value.
+/// Maximum number of rows times columns of a batch: each cell takes memory, also if the record has
+/// no value.
 pub const BATCH_CELLS: usize = 1 << 20;
 
-/// Maximum number of messages times columns of a batch and of a record, for repeated messages and for the examples of lists: each
-/// cell takes memory, also if the message has two bytes and no value.
+/// Maximum number of messages times columns of a batch and of a record, for repeated messages and
+/// for the examples of lists: each cell takes memory, also if the message has two bytes and no
+/// value.
 pub(crate) const NESTED_CELLS: usize = 1 << 26;
 
 /// The policy for the CRC of a record's data. The CRC of the length is always verified.
@@ -142,7 +146,8 @@ named_values!(VerifyCrc {
     Never = "never": "Never",
 });
 
-/// The policy for records that are corrupt or do not fit the schema, and for bytes from which no record can be read.
+/// The policy for records that are corrupt or do not fit the schema, and for bytes from which no
+/// record can be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum OnError {
     /// Return an error, and no batch.

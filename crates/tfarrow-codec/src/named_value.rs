@@ -1,5 +1,5 @@
-//! Enums whose values have names. Each enum defines its names once, for options of the command line and of SQL,
-//! metadata, journals and messages.
+//! Enums whose values have names. Each enum defines its names once, for options of the command line
+//! and of SQL, metadata, journals and messages.
 
 use std::fmt;
 
@@ -18,12 +18,17 @@ pub trait NamedValue: Copy + Send + Sync + 'static {
     /// The name of the value. It does not change between versions.
     fn name(self) -> &'static str;
 
-    /// The effect of the value in a few words, for the help of an option. Empty if the type is not used as an option.
+    /// The effect of the value in a few words, for the help of an option. Empty if the type is not
+    /// used as an option.
     fn help(self) -> &'static str;
 
     /// The names of all values, with commas between them.
     fn names() -> String {
-        Self::ALL.iter().map(|value| value.name()).collect::<Vec<_>>().join(", ")
+        Self::ALL
+            .iter()
+            .map(|value| value.name())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
@@ -38,13 +43,18 @@ pub struct UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "found {:?}, expected one of: {}", self.found, self.expected)
+        write!(
+            f,
+            "found {:?}, expected one of: {}",
+            self.found, self.expected
+        )
     }
 }
 
 impl std::error::Error for UnknownName {}
 
-/// Returns the value with the name `text`, as options spell it: the words of a name may be joined by `-` or `_`.
+/// Returns the value with the name `text`, as options spell it: the words of a name may be joined
+/// by `-` or `_`.
 ///
 /// ```
 /// use tfarrow_codec::{VerifyCrc, parse_name};
@@ -56,11 +66,14 @@ impl std::error::Error for UnknownName {}
 pub fn parse_name<T: NamedValue>(text: &str) -> Result<T, UnknownName> {
     let same = |name: &str| name.replace('_', "-") == text.replace('_', "-");
     let value = T::ALL.iter().copied().find(|value| same(value.name()));
-    value.ok_or_else(|| UnknownName { found: text.to_owned(), expected: T::names() })
+    value.ok_or_else(|| UnknownName {
+        found: text.to_owned(),
+        expected: T::names(),
+    })
 }
 
-/// Implements [`NamedValue`], `Display` and `FromStr` for an enum without fields, and the constant `ALL` and the
-/// functions `name` and `from_name`, which need no import.
+/// Implements [`NamedValue`], `Display` and `FromStr` for an enum without fields, and the constant
+/// `ALL` and the functions `name` and `from_name`, which need no import.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,14 +140,19 @@ macro_rules! named_values {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Kind, Layout, Limit, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc};
+    use crate::{
+        Kind, Layout, Limit, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc,
+    };
 
     #[track_caller]
     fn check<T: NamedValue + std::fmt::Debug + PartialEq>(names: &str) {
         assert_eq!(T::names(), names);
         for value in T::ALL {
             assert_eq!(crate::parse_name(value.name()), Ok(*value));
-            assert_eq!(crate::parse_name(&value.name().replace('-', "_")), Ok(*value));
+            assert_eq!(
+                crate::parse_name(&value.name().replace('-', "_")),
+                Ok(*value)
+            );
         }
     }
 
@@ -155,7 +173,10 @@ mod tests {
 
     #[test]
     fn metadata_has_the_exact_name() {
-        assert_eq!(RecordType::from_name("sequence-example"), Some(RecordType::SequenceExample));
+        assert_eq!(
+            RecordType::from_name("sequence-example"),
+            Some(RecordType::SequenceExample)
+        );
         assert_eq!(RecordType::from_name("sequence_example"), None);
         assert_eq!("sequence_example".parse(), Ok(RecordType::SequenceExample));
         assert!("Raw".parse::<RecordType>().is_err());

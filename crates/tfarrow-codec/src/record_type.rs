@@ -13,8 +13,9 @@ pub enum RecordType {
     Example,
     /// `tf.train.SequenceExample`
     SequenceExample,
-    /// `tensorflow.serving.ExampleListWithContext` (ELWC), the record of learning to rank: an Example of the context, such
-    /// as a query, and a list of Examples, such as the documents to rank.
+    /// `tensorflow.serving.ExampleListWithContext` (ELWC), the record of learning to rank: an
+    /// Example of the context, such as a query, and a list of Examples, such as the documents to
+    /// rank.
     ExampleList,
     /// A protobuf message of any type, by its descriptor: [`MessageType`](crate::MessageType).
     Message,
@@ -32,5 +33,10 @@ named_values!(RecordType {
 
 impl RecordType {
     /// The types of records that are read without a description of the records.
-    pub const SELF_DESCRIBED: [Self; 4] = [Self::Example, Self::SequenceExample, Self::ExampleList, Self::Raw];
+    pub const SELF_DESCRIBED: [Self; 4] = [
+        Self::Example,
+        Self::SequenceExample,
+        Self::ExampleList,
+        Self::Raw,
+    ];
 }

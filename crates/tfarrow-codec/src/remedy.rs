@@ -1,13 +1,14 @@
-//! Remedies as data: the actions that may resolve an error. No error of a library names an option of a program or a
-//! statement of SQL. Each front end words the remedies in its own syntax instead, in one exhaustive match.
+//! Remedies as data: the actions that may resolve an error. No error of a library names an option
+//! of a program or a statement of SQL. Each front end words the remedies in its own syntax instead,
+//! in one exhaustive match.
 
 use arrow_schema::DataType;
 use serde::{Deserialize, Serialize};
 
 use crate::{Limit, RecordType};
 
-/// A remedy for an error of any of the crates. Those of reading can be serialized, so that a process can report the errors of
-/// another one.
+/// A remedy for an error of any of the crates. Those of reading can be serialized, so that a
+/// process can report the errors of another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Remedy {
     /// Raise this limit.
@@ -64,7 +65,8 @@ pub enum Remedy {
     RaiseOpenFiles,
 }
 
-/// Values that can be written in place of a column that no record can hold, or of one whose values would change.
+/// Values that can be written in place of a column that no record can hold, or of one whose values
+/// would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rewrite {
     /// The values as this type.

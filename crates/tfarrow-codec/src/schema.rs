@@ -21,8 +21,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! docs/mapping.md lists all types. A new type must also be added to `build` in `decode/column/` and to `encode/`; the
-//! compiler finds both places, since they match [`Values`] exhaustively.
+//! docs/mapping.md lists all types. A new type must also be added to `build` in `decode/column/`
+//! and to `encode/`; the compiler finds both places, since they match [`Values`] exhaustively.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -33,26 +33,27 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::{Error, ErrorKind, Limit, Limits, RecordType, Result, named_values};
 
-/// Metadata key of a field: the kind of its feature, by its name in `feature.proto` (`bytes_list`, `float_list`,
-/// `int64_list`).
+/// Metadata key of a field: the kind of its feature, by its name in `feature.proto` (`bytes_list`,
+/// `float_list`, `int64_list`).
 pub const KIND: &str = "tfarrow.kind";
-/// Metadata key of a field: the role of the column (`feature`, `context`, `sequence`, `examples`, `record`, `unset`,
-/// `exact`, `index`, `offset`).
+/// Metadata key of a field: the role of the column (`feature`, `context`, `sequence`, `examples`,
+/// `record`, `unset`, `exact`, `index`, `offset`).
 pub const ROLE: &str = "tfarrow.role";
 /// Metadata key of a field: the name of its feature, if the column has another.
 pub const FEATURE: &str = "tfarrow.feature";
-/// Metadata key of a schema: the type of its records (`example`, `sequence-example`, `example-list`,
-/// `message`, `raw`).
+/// Metadata key of a schema: the type of its records (`example`, `sequence-example`,
+/// `example-list`, `message`, `raw`).
 pub const RECORD_TYPE: &str = "tfarrow.record_type";
 /// Metadata key of a schema of [messages](RecordType::Message): the full name of their type.
 pub const MESSAGE: &str = "tfarrow.message";
-/// Metadata key of a schema of [messages](RecordType::Message): a `google.protobuf.FileDescriptorSet` with the file
-/// that defines their type, and the files that it imports, in base64.
+/// Metadata key of a schema of [messages](RecordType::Message): a
+/// `google.protobuf.FileDescriptorSet` with the file that defines their type, and the files that it
+/// imports, in base64.
 pub const DESCRIPTORS: &str = "tfarrow.descriptors";
 /// Name of the only column of raw records.
 pub const RECORD_COLUMN: &str = "record";
-/// Name of the column of the examples of an [ExampleListWithContext](RecordType::ExampleList), unless a context feature
-/// has it.
+/// Name of the column of the examples of an [ExampleListWithContext](RecordType::ExampleList),
+/// unless a context feature has it.
 pub const EXAMPLES_COLUMN: &str = "examples";
 /// Name of the optional column of record numbers.
 pub const INDEX_COLUMN: &str = "_record";
@@ -82,8 +83,8 @@ named_values!(Kind { Bytes = "bytes_list", Float = "float_list", Int64 = "int64_
 /// The representation of features as columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// A value without a list if every list has exactly one; text if every value is UTF-8. Lossless for the records
-    /// that inference read.
+    /// A value without a list if every list has exactly one; text if every value is UTF-8. Lossless
+    /// for the records that inference read.
     #[default]
     Auto,
     /// A list of the kind's own type in any case: binary for bytes.
@@ -96,7 +97,9 @@ named_values!(Layout {
 });
 
 /// The role of a column: the part of a record that it contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Role {
     /// A feature of an Example.
     Feature,
@@ -104,19 +107,21 @@ pub enum Role {
     Context,
     /// A feature list of a SequenceExample.
     Sequence,
-    /// The examples of an ExampleListWithContext: a list of structs, each field of which has the role [`Feature`](Self::Feature).
-    /// Of a [`FeatureSummary`](crate::FeatureSummary), a feature of these examples.
+    /// The examples of an ExampleListWithContext: a list of structs, each field of which has the
+    /// role [`Feature`](Self::Feature). Of a [`FeatureSummary`](crate::FeatureSummary), a feature
+    /// of these examples.
     Examples,
     /// The complete record, as bytes.
     Record,
     /// The names of the features that the record has without a kind.
     Unset,
-    /// The difference between the record and its canonical form, made by [`ExactColumn`](crate::ExactColumn). Records
-    /// are not decoded to this column.
+    /// The difference between the record and its canonical form, made by
+    /// [`ExactColumn`](crate::ExactColumn). Records are not decoded to this column.
     Exact,
     /// The number of the record in its shard, from 0. Present only if a reader requests it.
     Index,
-    /// The offset in bytes of the record's frame in the decompressed shard. Present only if a reader requests it.
+    /// The offset in bytes of the record's frame in the decompressed shard. Present only if a
+    /// reader requests it.
     Offset,
 }
 
@@ -135,7 +140,10 @@ named_values!(Role {
 impl Role {
     /// Returns whether a column of this role has values of features.
     pub fn is_of_features(self) -> bool {
-        matches!(self, Self::Feature | Self::Context | Self::Sequence | Self::Examples)
+        matches!(
+            self,
+            Self::Feature | Self::Context | Self::Sequence | Self::Examples
+        )
     }
 }
 
@@ -202,8 +210,16 @@ impl Values {
 
     /// Returns the values of an Arrow type; `None` for a type that features are not decoded to.
     pub fn from_data_type(data_type: &DataType) -> Option<Self> {
-        let all = [Self::Binary, Self::BinaryView, Self::Utf8, Self::Utf8View, Self::Float32, Self::Int64];
-        all.into_iter().find(|values| values.data_type() == *data_type)
+        let all = [
+            Self::Binary,
+            Self::BinaryView,
+            Self::Utf8,
+            Self::Utf8View,
+            Self::Float32,
+            Self::Int64,
+        ];
+        all.into_iter()
+            .find(|values| values.data_type() == *data_type)
     }
 }
 
@@ -221,11 +237,12 @@ pub struct Column {
 }
 
 impl Column {
-    /// Reads a column from a field of a schema to decode with. Without metadata, the role follows from the shape and
-    /// the record type.
+    /// Reads a column from a field of a schema to decode with. Without metadata, the role follows
+    /// from the shape and the record type.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a type that features are not decoded to, or that does not fit the role.
+    /// [`ErrorKind::Unsupported`] for a type that features are not decoded to, or that does not fit
+    /// the role.
     pub fn try_new(field: &Field, record_type: RecordType) -> Result<Self> {
         let unsupported = || {
             let message = format!(
@@ -242,7 +259,9 @@ impl Column {
         let shape_fits = match role {
             Role::Feature | Role::Context => shape != Shape::Steps,
             Role::Sequence => shape == Shape::Steps,
-            Role::Record => shape == Shape::Scalar && matches!(values, Values::Binary | Values::BinaryView),
+            Role::Record => {
+                shape == Shape::Scalar && matches!(values, Values::Binary | Values::BinaryView)
+            }
             Role::Unset => shape == Shape::List && values == Values::Utf8,
             // A list of structs is decoded by `ExampleListDecoder`.
             Role::Exact | Role::Examples => false,
@@ -251,7 +270,12 @@ impl Column {
         if !shape_fits {
             return Err(unsupported());
         }
-        Ok(Self { feature: feature_of(field).to_owned(), role, shape, values })
+        Ok(Self {
+            feature: feature_of(field).to_owned(),
+            role,
+            shape,
+            values,
+        })
     }
 
     /// Returns the Arrow type of the column.
@@ -259,7 +283,8 @@ impl Column {
         self.shape.data_type(self.values.data_type())
     }
 
-    /// Returns the Arrow field of the column with the name `name`, and with the metadata that the encoder needs.
+    /// Returns the Arrow field of the column with the name `name`, and with the metadata that the
+    /// encoder needs.
     pub fn field(&self, name: &str) -> Field {
         let mut metadata = HashMap::from([(ROLE.to_owned(), self.role.name().to_owned())]);
         if self.role.is_of_features() {
@@ -273,7 +298,8 @@ impl Column {
     }
 }
 
-/// Returns the number of arrays that fields have together: one for each field, and those of the fields of structs.
+/// Returns the number of arrays that fields have together: one for each field, and those of the
+/// fields of structs.
 ///
 /// ```
 /// use arrow_schema::{DataType, Field, Fields};
@@ -282,7 +308,10 @@ impl Column {
 /// assert_eq!(array_count(&Fields::from(vec![Field::new("points", DataType::new_list(point, true), true)])), 2);
 /// ```
 pub fn array_count(fields: &Fields) -> usize {
-    fields.iter().map(|field| 1 + nested_count(field.data_type())).sum()
+    fields
+        .iter()
+        .map(|field| 1 + nested_count(field.data_type()))
+        .sum()
 }
 
 fn nested_count(data_type: &DataType) -> usize {
@@ -300,7 +329,9 @@ fn list_of(value: DataType) -> DataType {
 
 /// Returns the shape of a type, and the type of its values.
 fn shape_of(data_type: &DataType) -> (Shape, &DataType) {
-    let DataType::List(item) = data_type else { return (Shape::Scalar, data_type) };
+    let DataType::List(item) = data_type else {
+        return (Shape::Scalar, data_type);
+    };
     match item.data_type() {
         DataType::List(item) => (Shape::Steps, item.data_type()),
         value => (Shape::List, value),
@@ -339,19 +370,26 @@ fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     }
 }
 
-/// Returns the type of the records of `schema`: that of its metadata, or else SequenceExample if a column is a list of
-/// lists, or else Example.
+/// Returns the type of the records of `schema`: that of its metadata, or else SequenceExample if a
+/// column is a list of lists, or else Example.
 pub fn record_type_of(schema: &Schema) -> RecordType {
-    let declared = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
+    let declared = schema
+        .metadata()
+        .get(RECORD_TYPE)
+        .and_then(|name| RecordType::from_name(name));
     declared.unwrap_or_else(|| {
         let steps = |field: &Arc<Field>| shape_of(field.data_type()).0 == Shape::Steps;
-        if schema.fields().iter().any(steps) { RecordType::SequenceExample } else { RecordType::Example }
+        if schema.fields().iter().any(steps) {
+            RecordType::SequenceExample
+        } else {
+            RecordType::Example
+        }
     })
 }
 
-/// Checks that a schema has no more features, and no more bytes in their names, than `limits` allow. Several columns of
-/// one feature count once. Virtual columns do not count, as long as there are not more of them than the limit, since
-/// the metadata alone gives a column its role.
+/// Checks that a schema has no more features, and no more bytes in their names, than `limits`
+/// allow. Several columns of one feature count once. Virtual columns do not count, as long as there
+/// are not more of them than the limit, since the metadata alone gives a column its role.
 ///
 /// # Errors
 /// [`ErrorKind::ManyNames`] with the limit that is exceeded.
@@ -362,20 +400,35 @@ pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
     // Features and feature lists are counted separately, as inference counts them.
     let is_list = |field: &&&Arc<Field>| role_of(field) == Some(Role::Sequence);
     let (lists, features): (Vec<_>, Vec<_>) = features.iter().partition(is_list);
-    let names = |fields: Vec<&&Arc<Field>>| fields.into_iter().map(|field| feature_of(field).to_owned()).collect();
+    let names = |fields: Vec<&&Arc<Field>>| {
+        fields
+            .into_iter()
+            .map(|field| feature_of(field).to_owned())
+            .collect()
+    };
     let sides: [HashSet<String>; 2] = [names(lists), names(features)];
     let (columns, name_bytes) = (limits.features, limits.name_bytes);
-    let passed = if sides.iter().any(|names| names.len() > columns) || own.len() > columns.max(Role::ALL.len()) {
+    let passed = if sides.iter().any(|names| names.len() > columns)
+        || own.len() > columns.max(Role::ALL.len())
+    {
         Limit::Columns
-    } else if sides.iter().any(|names| names.iter().map(String::len).sum::<usize>() > name_bytes) {
+    } else if sides
+        .iter()
+        .any(|names| names.iter().map(String::len).sum::<usize>() > name_bytes)
+    {
         Limit::NameBytes
     } else {
         return Ok(());
     };
-    Err(Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed }))
+    Err(Error::usage(ErrorKind::ManyNames {
+        columns,
+        name_bytes,
+        passed,
+    }))
 }
 
-/// Returns the schema of raw records: one column, `record`, whose values are binary or binary views.
+/// Returns the schema of raw records: one column, `record`, whose values are binary or binary
+/// views.
 ///
 /// ```
 /// use arrow_schema::DataType;
@@ -384,7 +437,12 @@ pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
 /// assert_eq!((schema.field(0).name().as_str(), schema.field(0).data_type()), ("record", &DataType::BinaryView));
 /// ```
 pub fn raw_schema(values: Values) -> SchemaRef {
-    let column = Column { feature: RECORD_COLUMN.to_owned(), role: Role::Record, shape: Shape::Scalar, values };
+    let column = Column {
+        feature: RECORD_COLUMN.to_owned(),
+        role: Role::Record,
+        shape: Shape::Scalar,
+        values,
+    };
     with_record_type(vec![column.field(RECORD_COLUMN)], RecordType::Raw)
 }
 
@@ -394,8 +452,8 @@ pub fn with_record_type(fields: Vec<Field>, record_type: RecordType) -> SchemaRe
     Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
-/// Returns the field of the column with the number, the offset or the bytes of each record: `role` is [`Role::Index`],
-/// [`Role::Offset`] or [`Role::Record`].
+/// Returns the field of the column with the number, the offset or the bytes of each record: `role`
+/// is [`Role::Index`], [`Role::Offset`] or [`Role::Record`].
 ///
 /// ```
 /// use tfarrow_codec::{Role, schema::place_field};
@@ -406,15 +464,26 @@ pub fn place_field(role: Role) -> Field {
     let (name, values) = match role {
         Role::Index => (INDEX_COLUMN, Values::Int64),
         Role::Offset => (OFFSET_COLUMN, Values::Int64),
-        Role::Record | Role::Feature | Role::Context | Role::Sequence | Role::Examples | Role::Unset | Role::Exact => {
-            (RAW_COLUMN, Values::Binary)
-        }
+        Role::Record
+        | Role::Feature
+        | Role::Context
+        | Role::Sequence
+        | Role::Examples
+        | Role::Unset
+        | Role::Exact => (RAW_COLUMN, Values::Binary),
     };
-    Column { feature: name.to_owned(), role, shape: Shape::Scalar, values }.field(name)
+    Column {
+        feature: name.to_owned(),
+        role,
+        shape: Shape::Scalar,
+        values,
+    }
+    .field(name)
 }
 
-/// Returns the field of the examples of an [ExampleListWithContext](RecordType::ExampleList), given the fields of an
-/// example. `context` has the fields of the context, one of which may have the name `examples`.
+/// Returns the field of the examples of an [ExampleListWithContext](RecordType::ExampleList), given
+/// the fields of an example. `context` has the fields of the context, one of which may have the
+/// name `examples`.
 ///
 /// ```text
 /// context                     name
@@ -434,27 +503,40 @@ pub fn examples_field(fields: Fields, context: &[Field]) -> Field {
 /// Returns the field of a list of examples with other fields of the examples.
 #[doc(hidden)]
 pub fn with_example_fields(field: &Field, fields: Fields) -> Field {
-    field.clone().with_data_type(list_of(DataType::Struct(fields)))
+    field
+        .clone()
+        .with_data_type(list_of(DataType::Struct(fields)))
 }
 
 /// Returns the fields of an example, if `field` is the column of the examples of an
-/// [ExampleListWithContext](RecordType::ExampleList): by its metadata or, without metadata, by its type.
+/// [ExampleListWithContext](RecordType::ExampleList): by its metadata or, without metadata, by its
+/// type.
 #[doc(hidden)]
 pub fn fields_of_examples(field: &Field) -> Option<&Fields> {
-    let DataType::List(item) = field.data_type() else { return None };
-    let DataType::Struct(fields) = item.data_type() else { return None };
-    role_of(field).is_none_or(|role| role == Role::Examples).then_some(fields)
+    let DataType::List(item) = field.data_type() else {
+        return None;
+    };
+    let DataType::Struct(fields) = item.data_type() else {
+        return None;
+    };
+    role_of(field)
+        .is_none_or(|role| role == Role::Examples)
+        .then_some(fields)
 }
 
-/// Checks that the fields of the examples of a record are features, or the names of those without a kind, by their roles.
+/// Checks that the fields of the examples of a record are features, or the names of those without a
+/// kind, by their roles.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for a field of another role, which is one of records as a whole.
 pub(crate) fn check_example_fields(list: &Field, fields: &Fields) -> Result<()> {
     for field in fields {
-        if let Some(role) = role_of(field).filter(|role| !matches!(role, Role::Feature | Role::Unset)) {
+        if let Some(role) =
+            role_of(field).filter(|role| !matches!(role, Role::Feature | Role::Unset))
+        {
             let place = format!("column {:?}, field {:?}", list.name(), field.name());
-            let reason = format!("{place}: expected a feature of the examples, found the role {role}");
+            let reason =
+                format!("{place}: expected a feature of the examples, found the role {role}");
             return Err(Error::usage(ErrorKind::unsupported(reason)));
         }
     }
@@ -464,11 +546,17 @@ pub(crate) fn check_example_fields(list: &Field, fields: &Fields) -> Result<()> 
 /// Returns the field of the column `_tfarrow_unset`.
 pub(crate) fn unset_field() -> Field {
     let feature = UNSET_COLUMN.to_owned();
-    Column { feature, role: Role::Unset, shape: Shape::List, values: Values::Utf8 }.field(UNSET_COLUMN)
+    Column {
+        feature,
+        role: Role::Unset,
+        shape: Shape::List,
+        values: Values::Utf8,
+    }
+    .field(UNSET_COLUMN)
 }
 
-/// Returns whether a column has the differences between records and their canonical form: by its metadata or, without
-/// metadata, by its name.
+/// Returns whether a column has the differences between records and their canonical form: by its
+/// metadata or, without metadata, by its name.
 pub(crate) fn is_exact(field: &Field) -> bool {
     role_of(field).map_or_else(|| field.name() == EXACT_COLUMN, |role| role == Role::Exact)
 }
@@ -476,12 +564,22 @@ pub(crate) fn is_exact(field: &Field) -> bool {
 /// Returns the field of the column `_tfarrow_exact`.
 pub(crate) fn exact_field() -> Field {
     let feature = EXACT_COLUMN.to_owned();
-    Column { feature, role: Role::Exact, shape: Shape::Scalar, values: Values::Binary }.field(EXACT_COLUMN)
+    Column {
+        feature,
+        role: Role::Exact,
+        shape: Shape::Scalar,
+        values: Values::Binary,
+    }
+    .field(EXACT_COLUMN)
 }
 
 /// Returns `schema` with the column `_tfarrow_exact` as its last field.
 pub fn with_exact(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain([exact_field()]);
+    let fields = schema
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone())
+        .chain([exact_field()]);
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()).into()
 }
 
@@ -493,28 +591,35 @@ pub fn without_exact(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// Returns the columns of `schema` without the metadata of the schema and without their roles: the schema of Examples with
-/// these columns.
+/// Returns the columns of `schema` without the metadata of the schema and without their roles: the
+/// schema of Examples with these columns.
 pub fn without_record_type(schema: &Schema) -> SchemaRef {
     let without_role = |field: &FieldRef| {
         let mut metadata = field.metadata().clone();
         metadata.remove(ROLE);
         Arc::new(field.as_ref().clone().with_metadata(metadata))
     };
-    Arc::new(Schema::new(schema.fields().iter().map(without_role).collect::<Fields>()))
+    Arc::new(Schema::new(
+        schema.fields().iter().map(without_role).collect::<Fields>(),
+    ))
 }
 
-/// Returns `schema` with view types for bytes and text if `views` is true, and without view types otherwise.
+/// Returns `schema` with view types for bytes and text if `views` is true, and without view types
+/// otherwise.
 ///
 /// ```text
 /// views = true     Utf8 ─▶ Utf8View,     List<Binary> ─▶ List<BinaryView>
 /// views = false    Utf8View ─▶ Utf8,     List<BinaryView> ─▶ List<Binary>
 /// ```
 ///
-/// With view types, values of 1 KiB or more are not copied: they refer to the memory of the records, which stays
-/// allocated as long as the batch.
+/// With view types, values of 1 KiB or more are not copied: they refer to the memory of the
+/// records, which stays allocated as long as the batch.
 pub fn with_views(schema: &Schema, views: bool) -> SchemaRef {
-    let fields: Vec<_> = schema.fields().iter().map(|field| with_view(field, views)).collect();
+    let fields: Vec<_> = schema
+        .fields()
+        .iter()
+        .map(|field| with_view(field, views))
+        .collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
@@ -523,32 +628,43 @@ fn with_view(field: &Field, views: bool) -> Field {
     if role_of(field) == Some(Role::Unset) {
         field.clone()
     } else {
-        field.clone().with_data_type(view_type(field.data_type(), views))
+        field
+            .clone()
+            .with_data_type(view_type(field.data_type(), views))
     }
 }
 
-/// Returns a type with or without view types, also in lists, structs and the values of maps. Keys of maps have none, because
-/// Arrow's and DataFusion's functions look up keys of plain types.
+/// Returns a type with or without view types, also in lists, structs and the values of maps. Keys
+/// of maps have none, because Arrow's and DataFusion's functions look up keys of plain types.
 fn view_type(data_type: &DataType, views: bool) -> DataType {
     match data_type {
         DataType::Binary | DataType::BinaryView if views => DataType::BinaryView,
         DataType::Utf8 | DataType::Utf8View if views => DataType::Utf8View,
         DataType::BinaryView => DataType::Binary,
         DataType::Utf8View => DataType::Utf8,
-        DataType::List(item) => {
-            DataType::List(Arc::new(item.as_ref().clone().with_data_type(view_type(item.data_type(), views))))
-        }
+        DataType::List(item) => DataType::List(Arc::new(
+            item.as_ref()
+                .clone()
+                .with_data_type(view_type(item.data_type(), views)),
+        )),
         DataType::Map(entries, sorted) => {
             let parts: Fields = match entries.data_type() {
-                DataType::Struct(parts) => {
-                    parts.iter().zip([false, views]).map(|(part, views)| with_view(part, views)).collect()
-                }
+                DataType::Struct(parts) => parts
+                    .iter()
+                    .zip([false, views])
+                    .map(|(part, views)| with_view(part, views))
+                    .collect(),
                 _ => return data_type.clone(),
             };
-            let entries = entries.as_ref().clone().with_data_type(DataType::Struct(parts));
+            let entries = entries
+                .as_ref()
+                .clone()
+                .with_data_type(DataType::Struct(parts));
             DataType::Map(Arc::new(entries), *sorted)
         }
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| with_view(field, views)).collect()),
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| with_view(field, views)).collect())
+        }
         other => other.clone(),
     }
 }

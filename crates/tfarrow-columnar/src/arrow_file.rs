@@ -1,5 +1,5 @@
-//! Arrow IPC files, and streams in files: a reader that verifies checksums, and checks lengths before the `arrow-ipc` crate
-//! allocates by them.
+//! Arrow IPC files, and streams in files: a reader that verifies checksums, and checks lengths
+//! before the `arrow-ipc` crate allocates by them.
 
 use std::{
     fs::File,
@@ -27,15 +27,20 @@ use crate::{
     unreadable::{in_part, unreadable, unreadable_arrow},
 };
 
-/// The number of batches of an Arrow file, and the batches, with these columns, whose indices are in ascending order, or with
-/// all. The columns of its folders follow its own. Checksums are verified unless no column is read.
+/// The number of batches of an Arrow file, and the batches, with these columns, whose indices are
+/// in ascending order, or with all. The columns of its folders follow its own. Checksums are
+/// verified unless no column is read.
 ///
 /// # Errors
-/// A file that cannot be read, or whose footer is corrupt. Corrupt batches are errors of the iterator.
+/// A file that cannot be read, or whose footer is corrupt. Corrupt batches are errors of the
+/// iterator.
 pub fn arrow_batches(
     shard: &Shard,
     columns: Option<Vec<usize>>,
-) -> Result<(usize, impl Iterator<Item = Result<RecordBatch>> + Send + use<>)> {
+) -> Result<(
+    usize,
+    impl Iterator<Item = Result<RecordBatch>> + Send + use<>,
+)> {
     let path = shard.path.clone();
     let reads_values = columns.as_ref().is_none_or(|columns| !columns.is_empty());
     let own = match shard.folder_columns() {
@@ -44,15 +49,24 @@ pub fn arrow_batches(
     };
     let mut folders = FolderColumns::of(shard, &own);
     let columns = match columns {
-        Some(wanted) if !shard.folder_columns().is_empty() => Some(folders.keep(&wanted, own.fields().len())),
+        Some(wanted) if !shard.folder_columns().is_empty() => {
+            Some(folders.keep(&wanted, own.fields().len()))
+        }
         columns => columns,
     };
     let (mut reader, verifier) = arrow_reader(&path, shard.local_path(), columns)?;
     let mut verifier = verifier.filter(|_| reads_values);
     let (batches, mut number, mut row) = (reader.num_batches(), 0, 0);
     let rows = until_error(move || {
-        verifier.iter_mut().try_for_each(|verifier| verifier.verify_next(&path, row))?;
-        let batch = guarded(&path, || reader.next().transpose().map_err(|e| unreadable_arrow(&path, e)));
+        verifier
+            .iter_mut()
+            .try_for_each(|verifier| verifier.verify_next(&path, row))?;
+        let batch = guarded(&path, || {
+            reader
+                .next()
+                .transpose()
+                .map_err(|e| unreadable_arrow(&path, e))
+        });
         let part = || format!("batch {number}, from row {row} on");
         let batch = batch.map_err(|e| in_part(&path, e, part, row))?;
         number += 1;
@@ -99,7 +113,8 @@ impl Iterator for ArrowReader {
     }
 }
 
-/// A reader of an Arrow file, with these columns or with all, and the verifier of its batches if it has checksums.
+/// A reader of an Arrow file, with these columns or with all, and the verifier of its batches if it
+/// has checksums.
 ///
 /// # Errors
 /// A file that cannot be read, or whose footer or a message of whose stream is corrupt.
@@ -118,17 +133,25 @@ pub fn arrow_reader(
             return Ok((ArrowReader::Stream(reader, batches), None));
         }
         let (footer, start) = read_footer(&mut file).map_err(arrow)?;
-        // The message of the flatbuffers library names tables of the Arrow format, which does not help the user.
+        // The message of the flatbuffers library names tables of the Arrow format, which does not
+        // help the user.
         let corrupt = |_| arrow(ArrowError::ParseError("the footer is corrupt".to_owned()));
         let footer = root_as_footer(&footer).map_err(corrupt)?;
-        footer.schema().map_or(Ok(()), check_types).map_err(|error| unreadable(path, error))?;
+        footer
+            .schema()
+            .map_or(Ok(()), check_types)
+            .map_err(|error| unreadable(path, error))?;
         check_blocks(&mut file, &footer).map_err(arrow)?;
         let verifier = BatchVerifier::new(path, open()?, &footer, start)?;
-        Ok((ArrowReader::File(FileReader::try_new(file, columns).map_err(arrow)?), verifier))
+        Ok((
+            ArrowReader::File(FileReader::try_new(file, columns).map_err(arrow)?),
+            verifier,
+        ))
     })
 }
 
-/// Reads batch `number` of a file. Batches of a stream can be read in their order only, which `number` has to follow.
+/// Reads batch `number` of a file. Batches of a stream can be read in their order only, which
+/// `number` has to follow.
 ///
 /// # Errors
 /// A corrupt batch, and a number that the file does not have.
@@ -148,25 +171,43 @@ pub fn arrow_batch(path: &Path, reader: &mut ArrowReader, number: usize) -> Resu
 fn read_footer(file: &mut (impl Read + Seek)) -> Result<(Vec<u8>, u64), ArrowError> {
     let truncated = || ArrowError::ParseError("the file is truncated, or has no footer".to_owned());
     let mut end = [0; 10];
-    let end_start = file.seek(SeekFrom::End(0))?.checked_sub(10).ok_or_else(truncated)?;
+    let end_start = file
+        .seek(SeekFrom::End(0))?
+        .checked_sub(10)
+        .ok_or_else(truncated)?;
     file.seek(SeekFrom::Start(end_start))?;
     file.read_exact(&mut end)?;
-    let start = end_start.checked_sub(read_footer_length(end)? as u64).ok_or_else(truncated)?;
+    let start = end_start
+        .checked_sub(read_footer_length(end)? as u64)
+        .ok_or_else(truncated)?;
     file.seek(SeekFrom::Start(start))?;
     let mut footer = Vec::new();
     file.take(end_start - start).read_to_end(&mut footer)?;
     Ok((footer, start))
 }
 
-/// Checks that the blocks in the footer are within the file, and that compressed buffers do not claim more bytes than an
-/// array can have. The reader allocates memory by these lengths.
+/// Checks that the blocks in the footer are within the file, and that compressed buffers do not
+/// claim more bytes than an array can have. The reader allocates memory by these lengths.
 fn check_blocks(file: &mut (impl Read + Seek), footer: &Footer<'_>) -> Result<(), ArrowError> {
     let len = file.seek(SeekFrom::End(0))?;
-    for block in footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten() {
-        let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
-        let within = lengths.iter().try_fold(0, |end: u64, len| end.checked_add(u64::try_from(*len).ok()?));
+    for block in footer
+        .dictionaries()
+        .into_iter()
+        .chain(footer.recordBatches())
+        .flatten()
+    {
+        let lengths = [
+            block.offset(),
+            block.metaDataLength().into(),
+            block.bodyLength(),
+        ];
+        let within = lengths.iter().try_fold(0, |end: u64, len| {
+            end.checked_add(u64::try_from(*len).ok()?)
+        });
         if within.is_none_or(|end| end > len) {
-            return Err(ArrowError::ParseError("the footer has a block beyond the end of the file".to_owned()));
+            return Err(ArrowError::ParseError(
+                "the footer has a block beyond the end of the file".to_owned(),
+            ));
         }
         check_block(file, block)?;
     }
@@ -178,10 +219,19 @@ fn check_blocks(file: &mut (impl Read + Seek), footer: &Footer<'_>) -> Result<()
 fn check_block(file: &mut (impl Read + Seek), block: &Block) -> Result<(), ArrowError> {
     file.seek(SeekFrom::Start(block.offset() as u64))?;
     let mut metadata = Vec::new();
-    file.by_ref().take(block.metaDataLength() as u64).read_to_end(&mut metadata)?;
-    // The message is after its length, and in files since Arrow 0.15 after a marker before the length.
-    let start = if metadata.starts_with(&[0xff; 4]) { 8 } else { 4 };
-    let Ok(message) = root_as_message(metadata.get(start..).unwrap_or_default()) else { return Ok(()) };
+    file.by_ref()
+        .take(block.metaDataLength() as u64)
+        .read_to_end(&mut metadata)?;
+    // The message is after its length, and in files since Arrow 0.15 after a marker before the
+    // length.
+    let start = if metadata.starts_with(&[0xff; 4]) {
+        8
+    } else {
+        4
+    };
+    let Ok(message) = root_as_message(metadata.get(start..).unwrap_or_default()) else {
+        return Ok(());
+    };
     let body = block.offset().saturating_add(block.metaDataLength().into());
     check_buffers(file, &message, u64::try_from(body).unwrap_or(u64::MAX))
 }

@@ -1,5 +1,5 @@
-//! Arrow IPC streams in files, as Hugging Face datasets writes them: a schema, and messages of dictionaries and batches, without
-//! a footer.
+//! Arrow IPC streams in files, as Hugging Face datasets writes them: a schema, and messages of
+//! dictionaries and batches, without a footer.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -23,8 +23,9 @@ pub(crate) fn is_stream(file: &mut (impl Read + Seek)) -> Result<bool, ArrowErro
     Ok(read.is_ok() && head == CONTINUATION)
 }
 
-/// Checks that the messages of a stream are within the file, and that compressed buffers do not claim more bytes than an array
-/// can have: the reader allocates memory by these lengths. Returns the number of batches.
+/// Checks that the messages of a stream are within the file, and that compressed buffers do not
+/// claim more bytes than an array can have: the reader allocates memory by these lengths. Returns
+/// the number of batches.
 ///
 /// # Errors
 /// A message that is corrupt or truncated, and I/O errors.
@@ -33,17 +34,25 @@ pub(crate) fn check_stream(file: &mut (impl Read + Seek)) -> Result<usize, Arrow
     let (mut start, mut batches) = (0, 0);
     while let Some(metadata_len) = message_len(file, start)? {
         let metadata_start = start + PREFIX_BYTES;
-        let truncated = || ArrowError::ParseError(format!("the message at byte {start} is truncated"));
+        let truncated =
+            || ArrowError::ParseError(format!("the message at byte {start} is truncated"));
         if metadata_len > len - metadata_start {
             return Err(truncated());
         }
         let mut metadata = Vec::new();
-        file.by_ref().take(metadata_len).read_to_end(&mut metadata)?;
+        file.by_ref()
+            .take(metadata_len)
+            .read_to_end(&mut metadata)?;
         let corrupt = |_| ArrowError::ParseError(format!("the message at byte {start} is corrupt"));
         let message = root_as_message(&metadata).map_err(corrupt)?;
         let body = metadata_start + metadata_len;
-        let body_len = u64::try_from(message.bodyLength()).ok().filter(|body_len| *body_len <= len - body);
-        message.header_as_schema().map_or(Ok(()), check_types).map_err(ArrowError::ParseError)?;
+        let body_len = u64::try_from(message.bodyLength())
+            .ok()
+            .filter(|body_len| *body_len <= len - body);
+        message
+            .header_as_schema()
+            .map_or(Ok(()), check_types)
+            .map_err(ArrowError::ParseError)?;
         check_buffers(file, &message, body)?;
         batches += usize::from(message.header_type() == MessageHeader::RecordBatch);
         start = body + body_len.ok_or_else(truncated)?;
@@ -55,17 +64,24 @@ pub(crate) fn check_stream(file: &mut (impl Read + Seek)) -> Result<usize, Arrow
 /// Bytes of the marker and the length before a message.
 const PREFIX_BYTES: u64 = 8;
 
-/// The length of the metadata of the message at byte `start`; `None` at the end of the stream, which is marked by the length 0, or
-/// is the end of the file.
+/// The length of the metadata of the message at byte `start`; `None` at the end of the stream,
+/// which is marked by the length 0, or is the end of the file.
 fn message_len(file: &mut (impl Read + Seek), start: u64) -> Result<Option<u64>, ArrowError> {
     file.seek(SeekFrom::Start(start))?;
     let mut prefix = Vec::new();
     file.by_ref().take(PREFIX_BYTES).read_to_end(&mut prefix)?;
-    let corrupt = || ArrowError::ParseError(format!("the length of the message at byte {start} is corrupt"));
+    let corrupt = || {
+        ArrowError::ParseError(format!(
+            "the length of the message at byte {start} is corrupt"
+        ))
+    };
     match prefix.split_first_chunk() {
         None if prefix.is_empty() => Ok(None),
         Some((&CONTINUATION, len)) => {
-            let len = len.try_into().map(i32::from_le_bytes).map_err(|_| corrupt())?;
+            let len = len
+                .try_into()
+                .map(i32::from_le_bytes)
+                .map_err(|_| corrupt())?;
             Ok(Some(u64::try_from(len).map_err(|_| corrupt())?).filter(|len| *len > 0))
         }
         _ => Err(corrupt()),

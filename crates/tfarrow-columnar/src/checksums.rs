@@ -1,7 +1,9 @@
-//! Checksums in Parquet and Arrow files, with which corrupt files are found, as the CRCs of TFRecord do.
+//! Checksums in Parquet and Arrow files, with which corrupt files are found, as the CRCs of
+//! TFRecord do.
 //!
-//! The file metadata in the footer has one entry with the key [`KEY`]. Its value is a list of 64-bit [XXH3] hashes, each of
-//! 16 hexadecimal digits, separated by spaces. Together the hashes cover every byte of the file:
+//! The file metadata in the footer has one entry with the key [`KEY`]. Its value is a list of
+//! 64-bit [XXH3] hashes, each of 16 hexadecimal digits, separated by spaces. Together the hashes
+//! cover every byte of the file:
 //!
 //! ```text
 //! Parquet   PAR1, MARK     | row group 0 | row group 1 | .. | footer, length, PAR1
@@ -9,12 +11,15 @@
 //! hash      first          | second      | third       | .. | first
 //! ```
 //!
-//! - The first hash is of the bytes before and after all parts, with the digit 0 in place of each digit of this hash.
-//! - Each further hash is of one part: a row group of Parquet with the Bloom filters after it, or a batch of Arrow with the
-//!   dictionaries before it. A part begins at the end of the part before it.
+//! - The first hash is of the bytes before and after all parts, with the digit 0 in place of each
+//!   digit of this hash.
+//! - Each further hash is of one part: a row group of Parquet with the Bloom filters after it, or a
+//!   batch of Arrow with the dictionaries before it. A part begins at the end of the part before
+//!   it.
 //!
-//! A program that rewrites a file may copy its metadata to other rows, and a corrupt footer may lose the entry. [`MARK`]
-//! therefore shows that the file has checksums, in a place that readers of the format ignore.
+//! A program that rewrites a file may copy its metadata to other rows, and a corrupt footer may
+//! lose the entry. [`MARK`] therefore shows that the file has checksums, in a place that readers of
+//! the format ignore.
 //!
 //! [XXH3]: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 
@@ -42,13 +47,15 @@ pub const MARK: &[u8; 8] = b"TFARROW1";
 /// [Arrow file]: https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// The offset of the first row group of a Parquet file with checksums, after the magic number and [`MARK`].
+/// The offset of the first row group of a Parquet file with checksums, after the magic number and
+/// [`MARK`].
 const PARQUET_GROUPS: u64 = 12;
 
-/// The beginning of `created_by` in the metadata of Parquet files with checksums, which ends with the version, in the form
-/// that [parquet.thrift] asks for.
+/// The beginning of `created_by` in the metadata of Parquet files with checksums, which ends with
+/// the version, in the form that [parquet.thrift] asks for.
 ///
-/// [parquet.thrift]: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+/// [parquet.thrift]:
+/// https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 pub const CREATED_BY: &str = "tfarrow version ";
 
 /// Digits of a checksum.
@@ -59,9 +66,9 @@ const READ_BYTES: usize = 256 << 10;
 
 /// A writer that hashes the parts of a file, and puts the checksums into its footer.
 ///
-/// The calls are, in this order: writes of the head, [`begin`](Self::begin), writes of each part followed by
-/// [`end_part`](Self::end_part), [`end_parts`](Self::end_parts), writes of the footer, [`end`](Self::end) and
-/// [`take_inner`](Self::take_inner).
+/// The calls are, in this order: writes of the head, [`begin`](Self::begin), writes of each part
+/// followed by [`end_part`](Self::end_part), [`end_parts`](Self::end_parts), writes of the footer,
+/// [`end`](Self::end) and [`take_inner`](Self::take_inner).
 pub struct ChecksumWriter<W> {
     /// The output; `None` after it was taken.
     inner: Option<W>,
@@ -77,7 +84,13 @@ pub struct ChecksumWriter<W> {
 impl<W: Write> ChecksumWriter<W> {
     /// A writer that holds back the head of the file until [`begin`](Self::begin).
     pub fn new(inner: W) -> Self {
-        Self { inner: Some(inner), hasher: Xxh3::new(), rest: Xxh3::new(), parts: Vec::new(), held: Some(Vec::new()) }
+        Self {
+            inner: Some(inner),
+            hasher: Xxh3::new(),
+            rest: Xxh3::new(),
+            parts: Vec::new(),
+            held: Some(Vec::new()),
+        }
     }
 
     /// Ends the head of the file: hashes and writes it.
@@ -95,11 +108,12 @@ impl<W: Write> ChecksumWriter<W> {
         self.parts.push(std::mem::take(&mut self.hasher).digest());
     }
 
-    /// Ends the last part, and holds back the footer until [`end`](Self::end). Returns the checksums, which the footer must
-    /// have under [`KEY`].
+    /// Ends the last part, and holds back the footer until [`end`](Self::end). Returns the
+    /// checksums, which the footer must have under [`KEY`].
     pub fn end_parts(&mut self) -> String {
         self.held = Some(Vec::new());
-        // The first checksum is not known yet. `end` searches for its placeholder, which must not occur elsewhere.
+        // The first checksum is not known yet. `end` searches for its placeholder, which must not
+        // occur elsewhere.
         let sums = std::iter::once(self.rest.digest()).chain(self.parts.iter().copied());
         sums.map(hex).collect::<Vec<_>>().join(" ")
     }
@@ -111,7 +125,10 @@ impl<W: Write> ChecksumWriter<W> {
     pub fn mark_arrow(&mut self) -> io::Result<()> {
         let tail = self.held.as_mut().ok_or_else(no_footer)?;
         // The length of the footer and the magic number follow it.
-        let len = tail.len().checked_sub(10).and_then(|end| Some((end, tail.get(end..end + 4)?.try_into().ok()?)));
+        let len = tail
+            .len()
+            .checked_sub(10)
+            .and_then(|end| Some((end, tail.get(end..end + 4)?.try_into().ok()?)));
         let start = len.and_then(|(end, len)| end.checked_sub(u32::from_le_bytes(len) as usize));
         let start = start.ok_or_else(no_footer)?;
         tail.splice(start..start, *MARK);
@@ -125,14 +142,19 @@ impl<W: Write> ChecksumWriter<W> {
     pub fn end(&mut self, checksums: &str) -> io::Result<()> {
         let mut tail = self.take_held()?;
         let digits = digits_of(&tail, checksums).ok_or_else(no_checksums)?;
-        tail.get_mut(digits.clone()).ok_or_else(no_checksums)?.fill(b'0');
+        tail.get_mut(digits.clone())
+            .ok_or_else(no_checksums)?
+            .fill(b'0');
         self.rest.update(&tail);
         let first = hex(self.rest.digest());
-        tail.get_mut(digits).ok_or_else(no_checksums)?.copy_from_slice(first.as_bytes());
+        tail.get_mut(digits)
+            .ok_or_else(no_checksums)?
+            .copy_from_slice(first.as_bytes());
         self.inner()?.write_all(&tail)
     }
 
-    /// Takes the output, also out of a library's writer that does not return its own. Nothing can be written after it.
+    /// Takes the output, also out of a library's writer that does not return its own. Nothing can
+    /// be written after it.
     ///
     /// # Errors
     /// An internal error if the output was taken before.
@@ -182,7 +204,12 @@ impl<W: Write> Write for ChecksumWriter<W> {
 /// # Errors
 /// I/O errors.
 pub fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Result<()> {
-    let mut buffer = vec![0; usize::try_from(len).unwrap_or(READ_BYTES).clamp(1, READ_BYTES)];
+    let mut buffer = vec![
+        0;
+        usize::try_from(len)
+            .unwrap_or(READ_BYTES)
+            .clamp(1, READ_BYTES)
+    ];
     loop {
         match reader.read(&mut buffer)? {
             0 => return Ok(()),
@@ -196,7 +223,9 @@ pub fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Result<()
 /// # Errors
 /// An internal error if the count exceeds the length of the buffer.
 pub fn transferred(buffer: &[u8], count: usize) -> io::Result<&[u8]> {
-    buffer.get(..count).ok_or_else(|| io::Error::other("internal error: more bytes were transferred than requested"))
+    buffer.get(..count).ok_or_else(|| {
+        io::Error::other("internal error: more bytes were transferred than requested")
+    })
 }
 
 /// Verifies the row groups of a Parquet file.
@@ -214,27 +243,50 @@ impl RowGroupVerifier {
     pub fn new(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<Option<Self>> {
         let io = |e| Error::io(path, e);
         let metadata_of_file = metadata.file_metadata();
-        let mut entries = metadata_of_file.key_value_metadata().into_iter().flatten().filter(|entry| entry.key == KEY);
+        let mut entries = metadata_of_file
+            .key_value_metadata()
+            .into_iter()
+            .flatten()
+            .filter(|entry| entry.key == KEY);
         let sums = entries.find_map(|entry| entry.value.clone());
-        // Other programs that copy the metadata have another `created_by`. With ours, a missing mark is corruption.
-        let is_ours = sums.is_some() && metadata_of_file.created_by().is_some_and(|name| name.starts_with(CREATED_BY));
+        // Other programs that copy the metadata have another `created_by`. With ours, a missing
+        // mark is corruption.
+        let is_ours = sums.is_some()
+            && metadata_of_file
+                .created_by()
+                .is_some_and(|name| name.starts_with(CREATED_BY));
         if !is_ours && !precedes(file, PARQUET_GROUPS, MARK).map_err(io)? {
             return Ok(None);
         }
         let sums = sums.ok_or_else(|| corrupt_footer(path))?;
         let ends: Vec<_> = metadata.row_groups().iter().map(end_of).collect();
         let parts = PARQUET_GROUPS..ends.last().copied().unwrap_or(PARQUET_GROUPS);
-        let is_complete = ends.is_sorted_by(|one, next| one < next) && count(&sums) == ends.len() + 1;
+        let is_complete =
+            ends.is_sorted_by(|one, next| one < next) && count(&sums) == ends.len() + 1;
         let is_valid = || rest_is_valid(file, &sums, parts, parquet_footer(file)?);
-        if is_complete && is_valid().map_err(io)? { Ok(Some(Self { sums, ends })) } else { Err(corrupt_footer(path)) }
+        if is_complete && is_valid().map_err(io)? {
+            Ok(Some(Self { sums, ends }))
+        } else {
+            Err(corrupt_footer(path))
+        }
     }
 
     /// Verifies row group `number` of `groups`.
     ///
     /// # Errors
     /// A corrupt row group, and I/O errors.
-    pub fn verify(&self, path: &Path, file: &File, groups: &[RowGroupMetaData], number: usize) -> Result<()> {
-        let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(PARQUET_GROUPS);
+    pub fn verify(
+        &self,
+        path: &Path,
+        file: &File,
+        groups: &[RowGroupMetaData],
+        number: usize,
+    ) -> Result<()> {
+        let start = number
+            .checked_sub(1)
+            .and_then(|before| self.ends.get(before))
+            .copied()
+            .unwrap_or(PARQUET_GROUPS);
         let end = self.ends.get(number).copied().unwrap_or(start);
         if part_is_valid(file, &self.sums, number, start..end).map_err(|e| Error::io(path, e))? {
             return Ok(());
@@ -258,9 +310,14 @@ fn parquet_footer(mut file: &File) -> io::Result<u64> {
 /// The offset of the end of a row group, with the Bloom filters after its columns.
 fn end_of(group: &RowGroupMetaData) -> u64 {
     let ends = group.columns().iter().flat_map(|column| {
-        let filter = column.bloom_filter_offset().zip(column.bloom_filter_length());
+        let filter = column
+            .bloom_filter_offset()
+            .zip(column.bloom_filter_length());
         let filter = filter.map(|(start, len)| (start.max(0) as u64, len.max(0) as u64));
-        [Some(column.byte_range()), filter].into_iter().flatten().map(|(start, len)| start.saturating_add(len))
+        [Some(column.byte_range()), filter]
+            .into_iter()
+            .flatten()
+            .map(|(start, len)| start.saturating_add(len))
     });
     ends.max().unwrap_or_default()
 }
@@ -278,50 +335,99 @@ pub struct BatchVerifier {
 }
 
 impl BatchVerifier {
-    /// Verifies the bytes that are in no batch. `None` if the file has no checksums. `footer_start` is the offset of the
-    /// footer.
+    /// Verifies the bytes that are in no batch. `None` if the file has no checksums. `footer_start`
+    /// is the offset of the footer.
     ///
     /// # Errors
     /// A corrupt head or footer, and I/O errors.
-    pub fn new(path: &Path, file: File, footer: &Footer<'_>, footer_start: u64) -> Result<Option<Self>> {
+    pub fn new(
+        path: &Path,
+        file: File,
+        footer: &Footer<'_>,
+        footer_start: u64,
+    ) -> Result<Option<Self>> {
         let io = |e| Error::io(path, e);
-        let mut entries = footer.custom_metadata().into_iter().flatten().filter(|entry| entry.key() == Some(KEY));
+        let mut entries = footer
+            .custom_metadata()
+            .into_iter()
+            .flatten()
+            .filter(|entry| entry.key() == Some(KEY));
         let Some(sums) = entries.find_map(|entry| entry.value()) else {
-            return if precedes(&file, footer_start, MARK).map_err(io)? { Err(corrupt_footer(path)) } else { Ok(None) };
+            return if precedes(&file, footer_start, MARK).map_err(io)? {
+                Err(corrupt_footer(path))
+            } else {
+                Ok(None)
+            };
         };
-        // Other programs that copy the metadata write the end of the stream directly before the footer. It differs from the
-        // mark in every byte, so that corruption does not turn one into the other by chance.
+        // Other programs that copy the metadata write the end of the stream directly before the
+        // footer. It differs from the mark in every byte, so that corruption does not turn one into
+        // the other by chance.
         if precedes(&file, footer_start, &END_OF_STREAM).map_err(io)? {
             return Ok(None);
         }
         let end = |block: &arrow_ipc::Block| {
-            let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
-            lengths.into_iter().fold(0, |end: u64, len| end.saturating_add(len.max(0) as u64))
+            let lengths = [
+                block.offset(),
+                block.metaDataLength().into(),
+                block.bodyLength(),
+            ];
+            lengths
+                .into_iter()
+                .fold(0, |end: u64, len| end.saturating_add(len.max(0) as u64))
         };
-        let ends: Vec<_> = footer.recordBatches().into_iter().flatten().map(end).collect();
-        let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
-        let start = blocks.map(|block| block.offset().max(0) as u64).min().unwrap_or(footer_start);
+        let ends: Vec<_> = footer
+            .recordBatches()
+            .into_iter()
+            .flatten()
+            .map(end)
+            .collect();
+        let blocks = footer
+            .dictionaries()
+            .into_iter()
+            .chain(footer.recordBatches())
+            .flatten();
+        let start = blocks
+            .map(|block| block.offset().max(0) as u64)
+            .min()
+            .unwrap_or(footer_start);
         let parts = start..ends.last().copied().unwrap_or(start);
-        let is_complete = ends.is_sorted_by(|one, next| one < next) && count(sums) == ends.len() + 1;
+        let is_complete =
+            ends.is_sorted_by(|one, next| one < next) && count(sums) == ends.len() + 1;
         if is_complete && rest_is_valid(&file, sums, parts, footer_start).map_err(io)? {
-            Ok(Some(Self { file, sums: sums.to_owned(), start, ends: ends.into_iter(), next: 0 }))
+            Ok(Some(Self {
+                file,
+                sums: sums.to_owned(),
+                start,
+                ends: ends.into_iter(),
+                next: 0,
+            }))
         } else {
             Err(corrupt_footer(path))
         }
     }
 
-    /// Verifies the next batch, if there is one. `before` is the number of records in the batches before it.
+    /// Verifies the next batch, if there is one. `before` is the number of records in the batches
+    /// before it.
     ///
     /// # Errors
     /// A corrupt batch, and I/O errors.
     pub fn verify_next(&mut self, path: &Path, before: u64) -> Result<()> {
-        let Some(end) = self.ends.next() else { return Ok(()) };
+        let Some(end) = self.ends.next() else {
+            return Ok(());
+        };
         let (number, start) = (self.next, self.start);
         (self.next, self.start) = (number + 1, end);
-        if part_is_valid(&self.file, &self.sums, number, start..end).map_err(|e| Error::io(path, e))? {
+        if part_is_valid(&self.file, &self.sums, number, start..end)
+            .map_err(|e| Error::io(path, e))?
+        {
             return Ok(());
         }
-        Err(corrupt(path, format!("batch {number} (at byte {start})"), before, start))
+        Err(corrupt(
+            path,
+            format!("batch {number} (at byte {start})"),
+            before,
+            start,
+        ))
     }
 }
 
@@ -334,14 +440,21 @@ fn precedes(mut file: &File, offset: u64, bytes: &[u8; 8]) -> io::Result<bool> {
 }
 
 /// Whether the first checksum is that of the bytes outside of `parts`.
-fn rest_is_valid(mut file: &File, sums: &str, parts: Range<u64>, footer_start: u64) -> io::Result<bool> {
+fn rest_is_valid(
+    mut file: &File,
+    sums: &str,
+    parts: Range<u64>,
+    footer_start: u64,
+) -> io::Result<bool> {
     let mut hasher = Xxh3::new();
     hash_range(file, 0..parts.start, &mut hasher)?;
     hash_range(file, parts.end..footer_start, &mut hasher)?;
     let mut footer = Vec::new();
     file.seek(SeekFrom::Start(footer_start))?;
     file.read_to_end(&mut footer)?;
-    let Some(digits) = digits_of(&footer, sums).and_then(|digits| footer.get_mut(digits)) else { return Ok(false) };
+    let Some(digits) = digits_of(&footer, sums).and_then(|digits| footer.get_mut(digits)) else {
+        return Ok(false);
+    };
     digits.fill(b'0');
     hasher.update(&footer);
     Ok(parts.end <= footer_start && sum(sums, 0) == Some(&hex(hasher.digest())))
@@ -382,7 +495,14 @@ fn count(sums: &str) -> usize {
 }
 
 fn corrupt(path: &Path, part: String, record: u64, offset: u64) -> Error {
-    Error::new(path, ErrorKind::Checksum { part, record, offset })
+    Error::new(
+        path,
+        ErrorKind::Checksum {
+            part,
+            record,
+            offset,
+        },
+    )
 }
 
 fn corrupt_footer(path: &Path) -> Error {

@@ -37,7 +37,8 @@ pub fn csv_text(array: &dyn Array, row: usize) -> io::Result<Option<Cow<'_, str>
     }))
 }
 
-/// Replaces the columns of a batch that `arrow-csv` does not write, or writes with other values, by their texts.
+/// Replaces the columns of a batch that `arrow-csv` does not write, or writes with other values, by
+/// their texts.
 ///
 /// # Errors
 /// As [`csv_text`].
@@ -49,7 +50,9 @@ pub fn with_csv_texts(batch: &RecordBatch) -> io::Result<RecordBatch> {
             fields.push(Arc::clone(field));
             columns.push(Arc::clone(column));
         } else {
-            let texts = (0..column.len()).map(|row| csv_text(column.as_ref(), row)).collect::<io::Result<Vec<_>>>()?;
+            let texts = (0..column.len())
+                .map(|row| csv_text(column.as_ref(), row))
+                .collect::<io::Result<Vec<_>>>()?;
             fields.push(Arc::new(Field::new(field.name(), DataType::Utf8, true)));
             columns.push(Arc::new(StringArray::from_iter(texts)));
         }
@@ -58,11 +61,15 @@ pub fn with_csv_texts(batch: &RecordBatch) -> io::Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(schema), columns).map_err(|e: ArrowError| io::Error::other(e))
 }
 
-/// Whether `arrow-csv` writes the values of a type as [`csv_text`] does, or in the form that its options select.
+/// Whether `arrow-csv` writes the values of a type as [`csv_text`] does, or in the form that its
+/// options select.
 fn is_written(data_type: &DataType) -> bool {
     data_type.is_integer()
         || data_type.is_temporal()
         || data_type.is_decimal()
         || matches!(data_type, DataType::Null | DataType::Boolean)
-        || matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+        || matches!(
+            data_type,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+        )
 }

@@ -24,13 +24,23 @@ use serde_json::{Value, json};
 /// The coordinate system of shapes that state none, by Parquet's specification.
 const DEFAULT_CRS: &str = "OGC:CRS84";
 
-/// Adds the extension types of the columns that have none. Annotations within lists, structs and maps have none.
+/// Adds the extension types of the columns that have none. Annotations within lists, structs and
+/// maps have none.
 pub(crate) fn with_extension_types(schema: &Schema, parquet: &SchemaDescriptor) -> SchemaRef {
     let mut fields = Vec::with_capacity(schema.fields().len());
-    for (field, column) in schema.fields().iter().zip(parquet.root_schema().get_fields()) {
-        let extension = column.get_basic_info().logical_type_ref().and_then(|logical| extension_of(logical, field));
+    for (field, column) in schema
+        .fields()
+        .iter()
+        .zip(parquet.root_schema().get_fields())
+    {
+        let extension = column
+            .get_basic_info()
+            .logical_type_ref()
+            .and_then(|logical| extension_of(logical, field));
         fields.push(match extension {
-            Some(extension) if field.extension_type_name().is_none() => Arc::new(with_extension(field, extension)),
+            Some(extension) if field.extension_type_name().is_none() => {
+                Arc::new(with_extension(field, extension))
+            }
             _ => Arc::clone(field),
         });
     }
@@ -44,13 +54,19 @@ type Extension = (&'static str, String);
 fn extension_of(logical: &LogicalType, field: &Field) -> Option<Extension> {
     match (logical, field.data_type()) {
         (LogicalType::Uuid, DataType::FixedSizeBinary(16)) => Some(("arrow.uuid", String::new())),
-        (LogicalType::Json, DataType::Utf8 | DataType::LargeUtf8) => Some(("arrow.json", String::new())),
-        (LogicalType::Variant(_), DataType::Struct(_)) => Some(("arrow.parquet.variant", String::new())),
+        (LogicalType::Json, DataType::Utf8 | DataType::LargeUtf8) => {
+            Some(("arrow.json", String::new()))
+        }
+        (LogicalType::Variant(_), DataType::Struct(_)) => {
+            Some(("arrow.parquet.variant", String::new()))
+        }
         (LogicalType::Geometry(shape), DataType::Binary | DataType::LargeBinary) => {
             Some(wkb(shape.crs.as_deref(), None))
         }
         (LogicalType::Geography(shape), DataType::Binary | DataType::LargeBinary) => {
-            let edges = shape.algorithm().map(|algorithm| format!("{algorithm:?}").to_ascii_lowercase());
+            let edges = shape
+                .algorithm()
+                .map(|algorithm| format!("{algorithm:?}").to_ascii_lowercase());
             Some(wkb(shape.crs.as_deref(), edges))
         }
         _ => None,
@@ -60,7 +76,10 @@ fn extension_of(logical: &LogicalType, field: &Field) -> Option<Extension> {
 /// Shapes in the well-known binary format. A coordinate system may be an identifier, or PROJJSON.
 fn wkb(crs: Option<&str>, edges: Option<String>) -> Extension {
     let crs = crs.unwrap_or(DEFAULT_CRS);
-    let crs = serde_json::from_str(crs).ok().filter(Value::is_object).unwrap_or_else(|| Value::from(crs));
+    let crs = serde_json::from_str(crs)
+        .ok()
+        .filter(Value::is_object)
+        .unwrap_or_else(|| Value::from(crs));
     let metadata = match edges {
         Some(edges) => json!({ "crs": crs, "edges": edges }),
         None => json!({ "crs": crs }),

@@ -2,7 +2,9 @@
 
 use std::{iter::repeat_n, sync::Arc};
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
+use arrow_array::{
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
+};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use tfarrow_dataset::{FolderColumn, Result, Shard};
 
@@ -19,16 +21,27 @@ impl FolderColumns {
     /// The folder columns of a file with the columns `own`.
     pub(crate) fn of(shard: &Shard, own: &Schema) -> Self {
         let is_own = |column: &&FolderColumn| own.column_with_name(&column.key).is_some();
-        let others = shard.folder_columns().iter().filter(|column| !is_own(column));
-        let columns = others.map(|column| (field(column), column.clone())).collect();
-        Self { shard: shard.clone(), columns }
+        let others = shard
+            .folder_columns()
+            .iter()
+            .filter(|column| !is_own(column));
+        let columns = others
+            .map(|column| (field(column), column.clone()))
+            .collect();
+        Self {
+            shard: shard.clone(),
+            columns,
+        }
     }
 
-    /// Keeps the folder columns that are among the wanted ones, whose indices count the `own` columns of the file first, and
-    /// are in ascending order. Returns the indices of the wanted columns of the file.
+    /// Keeps the folder columns that are among the wanted ones, whose indices count the `own`
+    /// columns of the file first, and are in ascending order. Returns the indices of the wanted
+    /// columns of the file.
     pub(crate) fn keep(&mut self, wanted: &[usize], own: usize) -> Vec<usize> {
         let (of_file, of_folders) = wanted.split_at(wanted.partition_point(|index| *index < own));
-        let kept = of_folders.iter().filter_map(|index| self.columns.get(index - own).cloned());
+        let kept = of_folders
+            .iter()
+            .filter_map(|index| self.columns.get(index - own).cloned());
         self.columns = kept.collect();
         of_file.to_vec()
     }
@@ -52,16 +65,24 @@ impl FolderColumns {
             return Ok(batch);
         }
         let rows = batch.num_rows();
-        let added = self.columns.iter().map(|(field, column)| array(field, column, rows));
+        let added = self
+            .columns
+            .iter()
+            .map(|(field, column)| array(field, column, rows));
         let arrays: Vec<_> = batch.columns().iter().cloned().chain(added).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let added = RecordBatch::try_new_with_options(self.added_to(batch.schema_ref()), arrays, &options);
+        let added =
+            RecordBatch::try_new_with_options(self.added_to(batch.schema_ref()), arrays, &options);
         added.map_err(|e| unreadable_arrow(&self.shard.path, e))
     }
 }
 
 fn field(column: &FolderColumn) -> FieldRef {
-    let data_type = if column.is_integer { DataType::Int64 } else { DataType::Utf8 };
+    let data_type = if column.is_integer {
+        DataType::Int64
+    } else {
+        DataType::Utf8
+    };
     Arc::new(Field::new(&column.key, data_type, true))
 }
 

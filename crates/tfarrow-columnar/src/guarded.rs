@@ -1,17 +1,22 @@
-//! Guarded calls to the libraries that read Parquet and Arrow files: a panic on a corrupt file becomes an error.
+//! Guarded calls to the libraries that read Parquet and Arrow files: a panic on a corrupt file
+//! becomes an error.
 
 use std::{io, path::Path};
 
 use tfarrow_dataset::{Error, Result, guard};
 
-/// Calls `read`, and returns its panic as an error. After a panic, variables that `read` captures must not be used
-/// again.
+/// Calls `read`, and returns its panic as an error. After a panic, variables that `read` captures
+/// must not be used again.
 pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    guard(read).map_err(|e: io::Error| Error::io(path, e)).flatten()
+    guard(read)
+        .map_err(|e: io::Error| Error::io(path, e))
+        .flatten()
 }
 
 /// An iterator over the results of `next`, which ends after the first error.
-pub(crate) fn until_error<T>(mut next: impl FnMut() -> Result<Option<T>>) -> impl Iterator<Item = Result<T>> {
+pub(crate) fn until_error<T>(
+    mut next: impl FnMut() -> Result<Option<T>>,
+) -> impl Iterator<Item = Result<T>> {
     let mut ended = false;
     std::iter::from_fn(move || {
         let item = if ended { None } else { next().transpose() };

@@ -5,7 +5,8 @@ use std::io::{self, Read};
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// Reads the items of one array as lines. The first byte of `bytes` that is not blank is the bracket of the array.
+/// Reads the items of one array as lines. The first byte of `bytes` that is not blank is the
+/// bracket of the array.
 pub(crate) struct JsonArray<R> {
     bytes: R,
     read: Vec<u8>,
@@ -33,7 +34,16 @@ enum Place {
 impl<R: Read> JsonArray<R> {
     pub(crate) fn new(bytes: R) -> Self {
         let (read, lines) = (vec![0; READ_BYTES], Vec::new());
-        Self { bytes, read, lines, start: 0, place: Place::Value, depth: 0, has_item: false, needs_item: false }
+        Self {
+            bytes,
+            read,
+            lines,
+            start: 0,
+            place: Place::Value,
+            depth: 0,
+            has_item: false,
+            needs_item: false,
+        }
     }
 
     fn add(&mut self, count: usize) -> io::Result<()> {
@@ -44,7 +54,9 @@ impl<R: Read> JsonArray<R> {
                 Place::Text | Place::Escape => self.add_to_text(byte),
                 Place::Value => self.add_to_value(byte)?,
                 Place::AfterArray if byte.is_ascii_whitespace() => {}
-                Place::AfterArray => return Err(invalid("other text follows the array of objects")),
+                Place::AfterArray => {
+                    return Err(invalid("other text follows the array of objects"));
+                }
             }
         }
         Ok(())
@@ -126,7 +138,10 @@ mod tests {
     fn items_become_lines() {
         let lines = |array: &str| lines(array).unwrap().replace(' ', "");
         assert_eq!(lines("[]"), "\n");
-        assert_eq!(lines("\n[{\"a\":\n[1,2]},\r\n {\"b\":\"],\\\"}\"} ]\n"), "{\"a\":[1,2]}\n{\"b\":\"],\\\"}\"}\n");
+        assert_eq!(
+            lines("\n[{\"a\":\n[1,2]},\r\n {\"b\":\"],\\\"}\"} ]\n"),
+            "{\"a\":[1,2]}\n{\"b\":\"],\\\"}\"}\n"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Cells of Arrow arrays as JSON, and rows as lines of JSON. Bytes are text where they are UTF-8, else `{"b64": ".."}`. NaN and
-//! the infinities are texts, which the reader of JSON takes for numbers beside other numbers.
+//! Cells of Arrow arrays as JSON, and rows as lines of JSON. Bytes are text where they are UTF-8,
+//! else `{"b64": ".."}`. NaN and the infinities are texts, which the reader of JSON takes for
+//! numbers beside other numbers.
 
 use std::io;
 
@@ -19,7 +20,8 @@ pub trait CellStyle: Copy {
     fn shorter_text(self, text: &str) -> Option<String>;
     /// A text for bytes; `None` for bytes that are shown in full.
     fn shorter_bytes(self, bytes: &[u8]) -> Option<String>;
-    /// The number of items of a list that are shown, and a note about the others; `None` for all items.
+    /// The number of items of a list that are shown, and a note about the others; `None` for all
+    /// items.
     fn fewer_items(self, items: usize) -> Option<(usize, String)>;
     /// Whether fields of structs that are null are shown.
     fn shows_nulls(self) -> bool;
@@ -60,7 +62,11 @@ impl JsonRows {
     /// # Errors
     /// A name cannot be serialized.
     pub fn new(schema: &Schema) -> io::Result<Self> {
-        let names = schema.fields().iter().map(|field| key(field.name())).collect::<io::Result<_>>()?;
+        let names = schema
+            .fields()
+            .iter()
+            .map(|field| key(field.name()))
+            .collect::<io::Result<_>>()?;
         Ok(Self { names })
     }
 
@@ -103,7 +109,8 @@ impl<'a, S: CellStyle> JsonCell<'a, S> {
         Self { array, row, style }
     }
 
-    /// Whether the value is null: also one of the type Null, and one that a dictionary, a run or a union refers to.
+    /// Whether the value is null: also one of the type Null, and one that a dictionary, a run or a
+    /// union refers to.
     pub fn is_null(&self) -> bool {
         matches!(Value::of(self.array, self.row), Ok(Value::Null))
     }
@@ -111,7 +118,8 @@ impl<'a, S: CellStyle> JsonCell<'a, S> {
 
 impl<S: CellStyle> Serialize for JsonCell<'_, S> {
     fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
-        let value = Value::of(self.array, self.row).map_err(|e: ArrowError| serde::ser::Error::custom(e))?;
+        let value = Value::of(self.array, self.row)
+            .map_err(|e: ArrowError| serde::ser::Error::custom(e))?;
         match value {
             Value::Null => serializer.serialize_none(),
             Value::Bool(value) => serializer.serialize_bool(value),
@@ -146,7 +154,11 @@ impl<S: CellStyle> JsonCell<'_, S> {
         let (shown, note) = self.style.fewer_items(items.len()).unzip();
         let mut list = serializer.serialize_seq(None)?;
         for row in 0..shown.unwrap_or(items.len()) {
-            list.serialize_element(&JsonCell { array: items, row, style: self.style })?;
+            list.serialize_element(&JsonCell {
+                array: items,
+                row,
+                style: self.style,
+            })?;
         }
         if let Some(note) = &note {
             list.serialize_element(note)?;
@@ -154,10 +166,19 @@ impl<S: CellStyle> JsonCell<'_, S> {
         list.end()
     }
 
-    fn fields<T: Serializer>(&self, fields: &StructArray, row: usize, serializer: T) -> Result<T::Ok, T::Error> {
+    fn fields<T: Serializer>(
+        &self,
+        fields: &StructArray,
+        row: usize,
+        serializer: T,
+    ) -> Result<T::Ok, T::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, array) in fields.column_names().into_iter().zip(fields.columns()) {
-            let cell = JsonCell { array: array.as_ref(), row, style: self.style };
+            let cell = JsonCell {
+                array: array.as_ref(),
+                row,
+                style: self.style,
+            };
             if self.style.shows_nulls() || !cell.is_null() {
                 map.serialize_entry(name, &cell)?;
             }
@@ -167,11 +188,19 @@ impl<S: CellStyle> JsonCell<'_, S> {
 
     /// A map is an object, whose names are the keys as texts.
     fn map<T: Serializer>(&self, entries: &StructArray, serializer: T) -> Result<T::Ok, T::Error> {
-        let entries = value::entries(entries).map_err(|e: ArrowError| serde::ser::Error::custom(e))?;
+        let entries =
+            value::entries(entries).map_err(|e: ArrowError| serde::ser::Error::custom(e))?;
         let mut map = serializer.serialize_map(None)?;
         if let Some((keys, values)) = &entries {
             for (row, key) in keys.iter().enumerate() {
-                map.serialize_entry(key, &JsonCell { array: values.as_ref(), row, style: self.style })?;
+                map.serialize_entry(
+                    key,
+                    &JsonCell {
+                        array: values.as_ref(),
+                        row,
+                        style: self.style,
+                    },
+                )?;
             }
         }
         map.end()
@@ -220,23 +249,32 @@ pub fn json_text<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
     String::from_utf8(out).map_err(io::Error::other)
 }
 
-/// A formatter of compact JSON that escapes all control characters; serde_json escapes only those below U+0020.
+/// A formatter of compact JSON that escapes all control characters; serde_json escapes only those
+/// below U+0020.
 struct Plain;
 
 impl serde_json::ser::Formatter for Plain {
-    fn write_string_fragment<W: io::Write + ?Sized>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         if !fragment.contains(is_control) {
             return out.write_all(fragment.as_bytes());
         }
         for c in fragment.chars() {
-            if is_control(c) { write!(out, "\\u{:04x}", u32::from(c))? } else { write!(out, "{c}")? }
+            if is_control(c) {
+                write!(out, "\\u{:04x}", u32::from(c))?
+            } else {
+                write!(out, "{c}")?
+            }
         }
         Ok(())
     }
 }
 
-/// Whether a character changes the display of a terminal or a page: control characters, separators of lines and
-/// paragraphs, and marks of the writing direction.
+/// Whether a character changes the display of a terminal or a page: control characters, separators
+/// of lines and paragraphs, and marks of the writing direction.
 pub fn is_control(c: char) -> bool {
     let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || is_mark

@@ -1,5 +1,5 @@
-//! Numbers that are not finite, as Python writes them into JSON: `NaN`, `Infinity` and `-Infinity` without quotes. The parsers
-//! of JSON do not accept them.
+//! Numbers that are not finite, as Python writes them into JSON: `NaN`, `Infinity` and `-Infinity`
+//! without quotes. The parsers of JSON do not accept them.
 
 use std::io::{self, Read};
 
@@ -9,8 +9,11 @@ use memchr::{memchr, memmem::find, memrchr};
 const READ_BYTES: usize = 64 << 10;
 
 /// The numbers, and the texts that arrow-json parses as floats.
-const NUMBERS: [(&[u8], &[u8]); 3] =
-    [(b"NaN", b"\"NaN\""), (b"Infinity", b"\"Infinity\""), (b"-Infinity", b"\"-Infinity\"")];
+const NUMBERS: [(&[u8], &[u8]); 3] = [
+    (b"NaN", b"\"NaN\""),
+    (b"Infinity", b"\"Infinity\""),
+    (b"-Infinity", b"\"-Infinity\""),
+];
 /// The length of the longest one.
 const NUMBER_BYTES: usize = b"-Infinity".len();
 /// A finite number.
@@ -44,12 +47,24 @@ pub(crate) struct JsonNumbers<R> {
 impl<R: Read> JsonNumbers<R> {
     pub(crate) fn new(bytes: R, replace: NotFinite) -> Self {
         let (buffer, ready) = (vec![0; READ_BYTES], Vec::new());
-        Self { bytes, replace, buffer, held: 0, ready, start: 0, in_text: false, is_escaped: false, is_at_end: false }
+        Self {
+            bytes,
+            replace,
+            buffer,
+            held: 0,
+            ready,
+            start: 0,
+            in_text: false,
+            is_escaped: false,
+            is_at_end: false,
+        }
     }
 
     /// Reads further bytes, and replaces their numbers.
     fn fill(&mut self) -> io::Result<()> {
-        let count = self.bytes.read(self.buffer.get_mut(self.held..).unwrap_or_default())?;
+        let count = self
+            .bytes
+            .read(self.buffer.get_mut(self.held..).unwrap_or_default())?;
         self.is_at_end = count == 0;
         let mut buffer = std::mem::take(&mut self.buffer);
         let read = buffer.get(..self.held + count).unwrap_or_default();
@@ -68,7 +83,8 @@ impl<R: Read> JsonNumbers<R> {
         if find(passed, b"NaN").is_none() && find(passed, b"Infinity").is_none() {
             self.ready.extend_from_slice(passed);
             // No text has a line feed.
-            let line = memrchr(b'\n', passed).map_or(passed, |at| passed.get(at..).unwrap_or_default());
+            let line =
+                memrchr(b'\n', passed).map_or(passed, |at| passed.get(at..).unwrap_or_default());
             line.iter().for_each(|byte| self.pass(*byte));
         } else {
             self.replace(passed);
@@ -78,9 +94,16 @@ impl<R: Read> JsonNumbers<R> {
     fn replace(&mut self, passed: &[u8]) {
         let mut at = 0;
         while let Some(rest @ [byte, ..]) = passed.get(at..) {
-            let number = NUMBERS.iter().find(|(number, _)| !self.in_text && rest.starts_with(number));
+            let number = NUMBERS
+                .iter()
+                .find(|(number, _)| !self.in_text && rest.starts_with(number));
             if let Some((number, text)) = number {
-                self.ready.extend_from_slice(if self.replace == NotFinite::AsTexts { text } else { FINITE });
+                self.ready
+                    .extend_from_slice(if self.replace == NotFinite::AsTexts {
+                        text
+                    } else {
+                        FINITE
+                    });
                 at += number.len();
             } else {
                 self.pass(*byte);
@@ -105,7 +128,12 @@ impl<R: Read> JsonNumbers<R> {
 /// The number of bytes at the end that may begin a number, or be one.
 fn begun(bytes: &[u8]) -> usize {
     let is_of_number = |byte: &&u8| memchr(**byte, b"-INafinty").is_some();
-    bytes.iter().rev().take(NUMBER_BYTES).take_while(is_of_number).count()
+    bytes
+        .iter()
+        .rev()
+        .take(NUMBER_BYTES)
+        .take_while(is_of_number)
+        .count()
 }
 
 impl<R: Read> Read for JsonNumbers<R> {
@@ -135,14 +163,20 @@ mod tests {
 
     #[test]
     fn numbers_are_replaced_and_texts_are_kept() {
-        let json = r#"{"NaN":NaN,"x":[-Infinity, Infinity,-1,"NaN","\"Infinity","\\"],"y":"-Infinity"}"#;
+        let json =
+            r#"{"NaN":NaN,"x":[-Infinity, Infinity,-1,"NaN","\"Infinity","\\"],"y":"-Infinity"}"#;
         let texts = r#"{"NaN":"NaN","x":["-Infinity", "Infinity",-1,"NaN","\"Infinity","\\"],"y":"-Infinity"}"#;
         let finite = r#"{"NaN":0.0,"x":[0.0, 0.0,-1,"NaN","\"Infinity","\\"],"y":"-Infinity"}"#;
         for (replace, expected) in [(NotFinite::AsTexts, texts), (NotFinite::AsFinite, finite)] {
-            let (json, expected) = (format!("{json}\n{json}\n"), format!("{expected}\n{expected}\n"));
+            let (json, expected) = (
+                format!("{json}\n{json}\n"),
+                format!("{expected}\n{expected}\n"),
+            );
             for at_once in [1, 2, 3, 7, 1000] {
                 let mut found = String::new();
-                JsonNumbers::new(Pieces(json.as_bytes(), at_once), replace).read_to_string(&mut found).unwrap();
+                JsonNumbers::new(Pieces(json.as_bytes(), at_once), replace)
+                    .read_to_string(&mut found)
+                    .unwrap();
                 assert_eq!(found, expected, "{at_once}");
             }
         }

@@ -1,5 +1,5 @@
-//! The types of the values of JSON, within limits: an object of any size and depth would make columns that take too much
-//! memory, or a file that no reader accepts.
+//! The types of the values of JSON, within limits: an object of any size and depth would make
+//! columns that take too much memory, or a file that no reader accepts.
 
 use std::{collections::HashMap, fmt, mem, sync::Arc};
 
@@ -11,14 +11,16 @@ use serde::{
 
 use crate::scalar_type::ScalarType;
 
-/// Maximum number of columns of a file, with the fields of objects. Each takes memory for every batch.
+/// Maximum number of columns of a file, with the fields of objects. Each takes memory for every
+/// batch.
 pub(crate) const MAX_COLUMNS: usize = 100_000;
 
-/// Maximum number of lists and objects around a value, without the object that is the row. The readers of Parquet and Arrow
-/// accept about 60.
+/// Maximum number of lists and objects around a value, without the object that is the row. The
+/// readers of Parquet and Arrow accept about 60.
 const MAX_DEPTH: usize = 50;
 
-/// Maximum number of values of a row, with those in lists and objects. The parser of rows holds some 30 bytes of each.
+/// Maximum number of values of a row, with those in lists and objects. The parser of rows holds
+/// some 30 bytes of each.
 const MAX_ROW_VALUES: usize = 32 << 20;
 
 /// Maximum number of characters of the names in the message of an error.
@@ -63,7 +65,9 @@ impl TypeSize {
     fn add_value(&mut self) -> Result<(), Misfit> {
         self.values += 1;
         match self.values > MAX_ROW_VALUES {
-            true => Err(Misfit::new(format!("a row has more than {MAX_ROW_VALUES} values"))),
+            true => Err(Misfit::new(format!(
+                "a row has more than {MAX_ROW_VALUES} values"
+            ))),
             false => Ok(()),
         }
     }
@@ -71,7 +75,9 @@ impl TypeSize {
     /// Begins the content of a list or of an object.
     fn begin(&mut self) -> Result<(), Misfit> {
         if self.depth == MAX_DEPTH {
-            return Err(Misfit::new(format!("more than {MAX_DEPTH} lists and objects are nested in each other")));
+            return Err(Misfit::new(format!(
+                "more than {MAX_DEPTH} lists and objects are nested in each other"
+            )));
         }
         self.depth += 1;
         Ok(())
@@ -103,7 +109,8 @@ pub(crate) enum LineFault {
     Json(serde_json::Error),
 }
 
-/// A value that does not fit the type of others: the names of the fields and of the lists around it, from the innermost on.
+/// A value that does not fit the type of others: the names of the fields and of the lists around
+/// it, from the innermost on.
 #[derive(Debug)]
 pub(crate) struct Misfit {
     within: Vec<String>,
@@ -112,7 +119,10 @@ pub(crate) struct Misfit {
 
 impl Misfit {
     fn new(what: String) -> Self {
-        Self { within: Vec::new(), what }
+        Self {
+            within: Vec::new(),
+            what,
+        }
     }
 
     /// The message, with the name of the field.
@@ -122,7 +132,11 @@ impl Misfit {
         match within.char_indices().nth(NAME_CHARS) {
             _ if within.is_empty() => self.what,
             None => format!("field {within:?}: {}", self.what),
-            Some((end, _)) => format!("field {:?}..: {}", within.get(..end).unwrap_or_default(), self.what),
+            Some((end, _)) => format!(
+                "field {:?}..: {}",
+                within.get(..end).unwrap_or_default(),
+                self.what
+            ),
         }
     }
 }
@@ -164,7 +178,10 @@ impl JsonType {
     /// The error that a value has another form than this type.
     fn misfit(&self, found: &str) -> Misfit {
         let advice = "a field has values of one form, so that one value is a list too: [1]";
-        Misfit::new(format!("found {found}, expected {} as in earlier rows; {advice}", self.name()))
+        Misfit::new(format!(
+            "found {found}, expected {} as in earlier rows; {advice}",
+            self.name()
+        ))
     }
 
     /// Widens the type to that of values of both types, as far as these have the same form.
@@ -183,9 +200,10 @@ impl JsonType {
         match (self, other) {
             (_, Self::Scalar(ScalarType::None)) | (Self::Scalar(_), Self::Scalar(_)) => true,
             (Self::List(one), Self::List(other)) => one.has_form_of(other),
-            (Self::Object(one), Self::Object(other)) => {
-                other.fields.iter().all(|(name, other)| one.get(name).is_some_and(|one| one.has_form_of(other)))
-            }
+            (Self::Object(one), Self::Object(other)) => other
+                .fields
+                .iter()
+                .all(|(name, other)| one.get(name).is_some_and(|one| one.has_form_of(other))),
             _ => false,
         }
     }
@@ -210,19 +228,28 @@ impl JsonType {
     fn data_type(self) -> DataType {
         match self {
             Self::Scalar(of) => of.data_type(),
-            Self::List(item) => DataType::List(Arc::new(Field::new_list_field(item.data_type(), true))),
+            Self::List(item) => {
+                DataType::List(Arc::new(Field::new_list_field(item.data_type(), true)))
+            }
             Self::Object(object) => DataType::Struct(object.into_fields()),
         }
     }
 }
 
 impl ObjectType {
-    /// Adds the object in a line. No more than the line is held in memory. The fields of a file count in `size`.
+    /// Adds the object in a line. No more than the line is held in memory. The fields of a file
+    /// count in `size`.
     pub(crate) fn add(&mut self, line: &[u8], size: &mut TypeSize) -> Result<(), LineFault> {
         (size.depth, size.values) = (0, 0);
         let mut parser = serde_json::Deserializer::from_slice(line);
-        let parsed = parser.deserialize_map(AddObject { object: self, size }).and_then(|()| parser.end());
-        parsed.map_err(|error| size.misfit.take().map_or(LineFault::Json(error), LineFault::Value))
+        let parsed = parser
+            .deserialize_map(AddObject { object: self, size })
+            .and_then(|()| parser.end());
+        parsed.map_err(|error| {
+            size.misfit
+                .take()
+                .map_or(LineFault::Json(error), LineFault::Value)
+        })
     }
 
     /// The index of a field, which is added if it is new.
@@ -254,11 +281,14 @@ impl ObjectType {
         self.fields.get(*self.indices.get(name)?).map(|(_, of)| of)
     }
 
-    /// Adds the fields of `other`, and widens the types of fields that both have. A field that has lists or objects in one of
-    /// them, and another form in the other, keeps its type.
+    /// Adds the fields of `other`, and widens the types of fields that both have. A field that has
+    /// lists or objects in one of them, and another form in the other, keeps its type.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (name, of) in &other.fields {
-            let known = self.indices.get(name).and_then(|index| self.fields.get_mut(*index));
+            let known = self
+                .indices
+                .get(name)
+                .and_then(|index| self.fields.get_mut(*index));
             match known {
                 Some((_, known)) => known.merge(of),
                 None => drop(self.push(name, of.clone())),
@@ -266,11 +296,13 @@ impl ObjectType {
         }
     }
 
-    /// The fields of these names with the types of `all`, which was merged with this type. A field whose values have another form
-    /// than in `all`, or a form that its file cannot have (`has_scalars`), keeps its type.
+    /// The fields of these names with the types of `all`, which was merged with this type. A field
+    /// whose values have another form than in `all`, or a form that its file cannot have
+    /// (`has_scalars`), keeps its type.
     pub(crate) fn widened(&self, names: &Self, all: &Self, has_scalars: bool) -> Self {
-        let fits =
-            |own: &JsonType, of: &JsonType| of.has_form_of(own) && (!has_scalars || matches!(of, JsonType::Scalar(_)));
+        let fits = |own: &JsonType, of: &JsonType| {
+            of.has_form_of(own) && (!has_scalars || matches!(of, JsonType::Scalar(_)))
+        };
         let mut widened = Self::default();
         for (name, _) in &names.fields {
             let of = match (self.get(name), all.get(name)) {
@@ -291,7 +323,10 @@ impl ObjectType {
 
     /// The fields as columns.
     pub(crate) fn into_fields(self) -> Fields {
-        self.fields.into_iter().map(|(name, of)| Field::new(name, of.data_type(), true)).collect()
+        self.fields
+            .into_iter()
+            .map(|(name, of)| Field::new(name, of.data_type(), true))
+            .collect()
     }
 }
 
@@ -351,14 +386,19 @@ impl<'de> Visitor<'de> for AddValue<'_> {
         let Self { of, size } = self;
         let item = of.as_list().and_then(|item| size.begin().map(|()| item));
         let item = size.checked(item)?;
-        while items.next_element_seed(AddValue { of: item, size })?.is_some() {}
+        while items
+            .next_element_seed(AddValue { of: item, size })?
+            .is_some()
+        {}
         size.depth -= 1;
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<(), A::Error> {
         let Self { of, size } = self;
-        let object = of.as_object().and_then(|object| size.begin().map(|()| object));
+        let object = of
+            .as_object()
+            .and_then(|object| size.begin().map(|()| object));
         let object = size.checked(object)?;
         AddObject { object, size }.visit_map(fields)?;
         size.depth -= 1;
@@ -382,14 +422,22 @@ impl<'de> Visitor<'de> for AddObject<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         let Self { object, size } = self;
         let mut expected = 0;
-        while let Some(index) = fields.next_key_seed(FindField { object, size, expected })? {
+        while let Some(index) = fields.next_key_seed(FindField {
+            object,
+            size,
+            expected,
+        })? {
             expected = index + 1;
-            let Some((name, of)) = object.fields.get_mut(index) else { continue };
-            fields.next_value_seed(AddValue { of, size }).inspect_err(|_| {
-                if let Some(misfit) = &mut size.misfit {
-                    misfit.within.push(name.clone());
-                }
-            })?;
+            let Some((name, of)) = object.fields.get_mut(index) else {
+                continue;
+            };
+            fields
+                .next_value_seed(AddValue { of, size })
+                .inspect_err(|_| {
+                    if let Some(misfit) = &mut size.misfit {
+                        misfit.within.push(name.clone());
+                    }
+                })?;
         }
         Ok(())
     }
@@ -399,7 +447,8 @@ impl<'de> Visitor<'de> for AddObject<'_> {
 struct FindField<'t> {
     object: &'t mut ObjectType,
     size: &'t mut TypeSize,
-    /// The index of the field after the last one: most objects have the same fields in the same order.
+    /// The index of the field after the last one: most objects have the same fields in the same
+    /// order.
     expected: usize,
 }
 
@@ -419,8 +468,16 @@ impl Visitor<'_> for FindField<'_> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<usize, E> {
-        let Self { object, size, expected } = self;
-        if object.fields.get(expected).is_some_and(|(known, _)| known == name) {
+        let Self {
+            object,
+            size,
+            expected,
+        } = self;
+        if object
+            .fields
+            .get(expected)
+            .is_some_and(|(known, _)| known == name)
+        {
             return Ok(expected);
         }
         let index = object.index_of(name, size);

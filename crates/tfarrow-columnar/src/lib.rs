@@ -1,4 +1,5 @@
-//! Parquet, Arrow IPC, CSV and JSON files as sources of rows, with the checksums that tfarrow writes into the first two.
+//! Parquet, Arrow IPC, CSV and JSON files as sources of rows, with the checksums that tfarrow
+//! writes into the first two.
 //!
 //! ```text
 //! Parquet ─▶ ParquetFile ─▶ row_group_rows ─┬▶ parquet_lists: lists of numbers ──────────┬▶ batches
@@ -22,7 +23,8 @@
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
 //! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
 //!
-//! The libraries that read these files panic on some corrupt files, so that every call to them is [`guarded`](guarded()).
+//! The libraries that read these files panic on some corrupt files, so that every call to them is
+//! [`guarded`](guarded()).
 //!
 //! The crate reads files, and makes the texts of values. It writes no files, and does not print.
 
@@ -60,10 +62,14 @@ pub use arrow_file::{ArrowReader, arrow_batch, arrow_batches, arrow_reader};
 pub use arrow_types::{check_message_types, check_stored_types};
 pub use csv_text::{csv_text, with_csv_texts};
 pub use guarded::guarded;
-pub use json_cell::{CellStyle, FullCell, JsonCell, JsonRows, is_control, json_text, not_finite, write_json};
+pub use json_cell::{
+    CellStyle, FullCell, JsonCell, JsonRows, is_control, json_text, not_finite, write_json,
+};
 pub use parquet_file::{ParquetFile, check_rows};
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
-pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within, with_folder_columns};
+pub use rows::{
+    Batches, count, first_rows, rows, rows_of, schema, schema_within, with_folder_columns,
+};
 pub use text::{CsvForm, Text, TextForm};
 pub use text_columns::{TextColumns, TextSchema, unify, unify_text};
 pub use text_file::TextFile;

@@ -7,8 +7,8 @@ use std::{
 
 use memchr::memchr;
 
-/// Reads the lines that begin in a range of a text. `bytes` are those from the byte before the range on, or from the first byte
-/// on for a range that begins there.
+/// Reads the lines that begin in a range of a text. `bytes` are those from the byte before the
+/// range on, or from the first byte on for a range that begins there.
 pub(crate) struct LineRange<R> {
     bytes: R,
     /// Whether the line before the first one of the range has not ended yet.
@@ -22,7 +22,12 @@ impl<R: Read> LineRange<R> {
     pub(crate) fn new(bytes: R, lines: &Range<u64>) -> Self {
         let is_before = lines.start > 0;
         let left = lines.end.saturating_sub(lines.start) + u64::from(is_before);
-        Self { bytes, is_before, left, is_at_end: lines.is_empty() }
+        Self {
+            bytes,
+            is_before,
+            left,
+            is_at_end: lines.is_empty(),
+        }
     }
 
     /// The bytes among `read` that are in the lines.
@@ -38,7 +43,9 @@ impl<R: Read> LineRange<R> {
             }
         }
         // The last byte of the range, or a later one, ends the last line.
-        let last = usize::try_from(self.left - 1).unwrap_or(usize::MAX).max(from);
+        let last = usize::try_from(self.left - 1)
+            .unwrap_or(usize::MAX)
+            .max(from);
         let line_end = read.get(last..).and_then(|rest| memchr(b'\n', rest));
         self.left = self.left.saturating_sub(read.len() as u64).max(1);
         match line_end {
@@ -86,7 +93,9 @@ mod tests {
     fn lines(text: &[u8], range: Range<u64>, at_once: usize) -> Vec<u8> {
         let from = usize::try_from(range.start.saturating_sub(1)).unwrap();
         let mut found = Vec::new();
-        LineRange::new(Pieces(&text[from..], at_once), &range).read_to_end(&mut found).unwrap();
+        LineRange::new(Pieces(&text[from..], at_once), &range)
+            .read_to_end(&mut found)
+            .unwrap();
         found
     }
 
@@ -98,7 +107,10 @@ mod tests {
                 for one in 0..=length {
                     for two in one..=length {
                         let ranges = [0..one, one..two, two..length];
-                        let found: Vec<_> = ranges.into_iter().flat_map(|range| lines(text, range, at_once)).collect();
+                        let found: Vec<_> = ranges
+                            .into_iter()
+                            .flat_map(|range| lines(text, range, at_once))
+                            .collect();
                         assert_eq!(found, text, "{one} {two} {at_once}");
                     }
                 }

@@ -23,14 +23,15 @@ use crate::{
 /// The metadata of an open Parquet file.
 #[derive(Clone)]
 pub struct ParquetFile {
-    /// The metadata. Bytes and text have view types, so that reading copies no values out of the pages.
+    /// The metadata. Bytes and text have view types, so that reading copies no values out of the
+    /// pages.
     pub metadata: ArrowReaderMetadata,
     /// The metadata with the types of the file, which has no view types.
     stored: ArrowReaderMetadata,
     /// Verifies the row groups; `None` if the file has no checksums.
     pub verifier: Option<Arc<RowGroupVerifier>>,
-    /// The indices of the columns that are read, in ascending order; `None` for all columns. Those after the columns of the file
-    /// are of its folders.
+    /// The indices of the columns that are read, in ascending order; `None` for all columns. Those
+    /// after the columns of the file are of its folders.
     pub columns: Option<Arc<[usize]>>,
 }
 
@@ -43,13 +44,21 @@ impl ParquetFile {
         let file = File::open(local).map_err(|e| Error::io(path, e))?;
         let parquet = |e| unreadable_parquet(path, e);
         guarded(path, || {
-            let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(parquet)?;
+            let metadata = ParquetMetaDataReader::new()
+                .parse_and_finish(&file)
+                .map_err(parquet)?;
             check_stored_types(&metadata).map_err(|error| unreadable(path, error))?;
-            let plain = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new()).map_err(parquet)?;
+            let plain = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
+                .map_err(parquet)?;
             check_rows(plain.metadata()).map_err(|message| unreadable(path, message))?;
             let verifier = RowGroupVerifier::new(path, &file, plain.metadata())?.map(Arc::new);
-            // Rows without columns take no bytes, so that corrupt metadata could claim any number of them.
-            let has_rows = plain.metadata().row_groups().iter().any(|group| group.num_rows() != 0);
+            // Rows without columns take no bytes, so that corrupt metadata could claim any number
+            // of them.
+            let has_rows = plain
+                .metadata()
+                .row_groups()
+                .iter()
+                .any(|group| group.num_rows() != 0);
             if has_rows && plain.schema().fields().is_empty() {
                 return Err(unreadable(path, "the metadata has rows, but no columns"));
             }
@@ -58,22 +67,32 @@ impl ParquetFile {
                 let options = ArrowReaderOptions::new().with_schema(with_views(&schema, views));
                 ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), options).map_err(parquet)
             };
-            Ok(Self { metadata: typed(true)?, stored: typed(false)?, verifier, columns: None })
+            Ok(Self {
+                metadata: typed(true)?,
+                stored: typed(false)?,
+                verifier,
+                columns: None,
+            })
         })
     }
 
-    /// Reads bytes and text as the types of the file, as [`stored_schema`](Self::stored_schema) has them.
+    /// Reads bytes and text as the types of the file, as [`stored_schema`](Self::stored_schema) has
+    /// them.
     pub fn with_stored_types(self) -> Self {
-        Self { metadata: self.stored.clone(), ..self }
+        Self {
+            metadata: self.stored.clone(),
+            ..self
+        }
     }
 
-    /// The columns with the types of the file. View types, which the metadata of Arrow may name, are no types of Parquet: they
-    /// are replaced by plain types.
+    /// The columns with the types of the file. View types, which the metadata of Arrow may name,
+    /// are no types of Parquet: they are replaced by plain types.
     pub fn stored_schema(&self) -> &SchemaRef {
         self.stored.schema()
     }
 
-    /// The columns with the types of the file, and with extension types for the annotations of Parquet that no Arrow type has.
+    /// The columns with the types of the file, and with extension types for the annotations of
+    /// Parquet that no Arrow type has.
     pub fn extended_schema(&self) -> SchemaRef {
         with_extension_types(self.stored_schema(), &self.parquet_schema())
     }
@@ -95,7 +114,11 @@ impl ParquetFile {
 
     /// The number of rows before row group `group`.
     pub fn first_row(&self, group: usize) -> u64 {
-        let rows = self.groups().iter().take(group).map(|group| group.num_rows().max(0) as u64);
+        let rows = self
+            .groups()
+            .iter()
+            .take(group)
+            .map(|group| group.num_rows().max(0) as u64);
         rows.fold(0, u64::saturating_add)
     }
 
@@ -105,13 +128,18 @@ impl ParquetFile {
     }
 }
 
-/// Checks that the number of rows in the footer is the sum of those of the row groups. Readers use the one or the other.
+/// Checks that the number of rows in the footer is the sum of those of the row groups. Readers use
+/// the one or the other.
 ///
 /// # Errors
 /// The message with both numbers.
 pub fn check_rows(metadata: &ParquetMetaData) -> Result<(), String> {
     let stated = metadata.file_metadata().num_rows();
-    let in_groups = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).fold(0, i64::saturating_add);
+    let in_groups = metadata
+        .row_groups()
+        .iter()
+        .map(RowGroupMetaData::num_rows)
+        .fold(0, i64::saturating_add);
     if stated == in_groups {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! A reader of lists of numbers in Parquet files.
 //!
-//! Parquet stores a list as its numbers and two levels for each number: the *repetition level* is 0 where a row begins, and
-//! the *definition level* tells a number from a null item, an empty list and a null list ([Dremel], described in
-//! [Parquet's nested encoding]):
+//! Parquet stores a list as its numbers and two levels for each number: the *repetition level* is 0
+//! where a row begins, and the *definition level* tells a number from a null item, an empty list
+//! and a null list ([Dremel], described in [Parquet's nested encoding]):
 //!
 //! ```text
 //! rows                [1, 2]   []   null   [3, null]
@@ -12,9 +12,10 @@
 //! list offsets         0  2    2    2       4
 //! ```
 //!
-//! Parquet's own reader passes over these levels five times, which took two fifths of the time of conversions to TFRecord.
-//! This reader computes the offsets in one pass, and builds a bitmap of items only if there are null items. The lists of
-//! features have none: conversions declare their items as required, so that the definition level of an item is 2 and not 3.
+//! Parquet's own reader passes over these levels five times, which took two fifths of the time of
+//! conversions to TFRecord. This reader computes the offsets in one pass, and builds a bitmap of
+//! items only if there are null items. The lists of features have none: conversions declare their
+//! items as required, so that the definition level of an item is 2 and not 3.
 //!
 //! [Dremel]: https://research.google/pubs/dremel-interactive-analysis-of-web-scale-datasets-2/
 //! [Parquet's nested encoding]: https://github.com/apache/parquet-format#nested-encoding
@@ -66,7 +67,9 @@ pub(crate) fn readers(
     for leaf in 0..metadata.parquet_schema().num_columns() {
         let column = metadata.parquet_schema().get_column_root_idx(leaf);
         let field = metadata.schema().fields().get(column);
-        let Some((field, reader)) = field.zip(readers.get_mut(column)) else { continue };
+        let Some((field, reader)) = field.zip(readers.get_mut(column)) else {
+            continue;
+        };
         *reader = reader_of(file, metadata, group, leaf, field)?;
     }
     Ok(readers)
@@ -80,19 +83,30 @@ fn reader_of(
     field: &Field,
 ) -> Result<Option<Box<dyn ListReader>>> {
     let column = metadata.parquet_schema().column(leaf);
-    let Some(item) = item(field, &column) else { return Ok(None) };
+    let Some(item) = item(field, &column) else {
+        return Ok(None);
+    };
     let item = Arc::clone(item);
     let group = metadata.metadata().row_group(group);
     let rows = usize::try_from(group.num_rows())?;
-    let pages = Box::new(SerializedPageReader::new(Arc::clone(file), group.column(leaf), rows, None)?);
+    let pages = Box::new(SerializedPageReader::new(
+        Arc::clone(file),
+        group.column(leaf),
+        rows,
+        None,
+    )?);
     Ok(match (item.data_type(), column.physical_type()) {
         (DataType::Int64, Type::INT64) => {
             let reader = ColumnReaderImpl::new(column, pages);
-            Some(Box::new(ListColumn::<data_type::Int64Type, Int64Type>::new(reader, item)))
+            Some(Box::new(
+                ListColumn::<data_type::Int64Type, Int64Type>::new(reader, item),
+            ))
         }
         (DataType::Float32, Type::FLOAT) => {
             let reader = ColumnReaderImpl::new(column, pages);
-            Some(Box::new(ListColumn::<data_type::FloatType, Float32Type>::new(reader, item)))
+            Some(Box::new(
+                ListColumn::<data_type::FloatType, Float32Type>::new(reader, item),
+            ))
         }
         _ => None,
     })
@@ -103,7 +117,16 @@ fn item<'f>(field: &'f Field, column: &ColumnDescriptor) -> Option<&'f FieldRef>
     match field.data_type() {
         DataType::List(item) => Some(item).filter(|item| {
             let levels = (column.max_rep_level(), column.max_def_level());
-            field.is_nullable() && levels == (1, if item.is_nullable() { ITEM } else { REQUIRED_ITEM })
+            field.is_nullable()
+                && levels
+                    == (
+                        1,
+                        if item.is_nullable() {
+                            ITEM
+                        } else {
+                            REQUIRED_ITEM
+                        },
+                    )
         }),
         _ => None,
     }
@@ -123,7 +146,14 @@ struct ListColumn<P: ParquetType, A> {
 
 impl<P: ParquetType, A> ListColumn<P, A> {
     fn new(reader: ColumnReaderImpl<P>, item: FieldRef) -> Self {
-        Self { reader, item, definition: Vec::new(), repetition: Vec::new(), max_values: 0, array: PhantomData }
+        Self {
+            reader,
+            item,
+            definition: Vec::new(),
+            repetition: Vec::new(),
+            max_values: 0,
+            array: PhantomData,
+        }
     }
 }
 
@@ -136,7 +166,8 @@ where
         definition.clear();
         repetition.clear();
         let mut values = Vec::with_capacity(self.max_values);
-        self.reader.read_records(rows, Some(definition), Some(repetition), &mut values)?;
+        self.reader
+            .read_records(rows, Some(definition), Some(repetition), &mut values)?;
         self.max_values = self.max_values.max(values.len());
         let lists = Lists::new(definition, repetition, rows)?;
         let values = if lists.items == values.len() {
@@ -161,29 +192,46 @@ struct Lists {
     items: usize,
 }
 
-/// Levels that are processed together: if no row begins among them, the compiler vectorizes the sum of their items.
+/// Levels that are processed together: if no row begins among them, the compiler vectorizes the sum
+/// of their items.
 const BLOCK: usize = 32;
 
 impl Lists {
     fn new(definition: &[i16], repetition: &[i16], rows: usize) -> Result<Self> {
-        i32::try_from(definition.len()).map_err(|_| corrupt("the lists of one batch have more than 2^31 items"))?;
-        let mut lists = Self { offsets: Vec::with_capacity(rows + 1), nulls: NullBufferBuilder::new(rows), items: 0 };
+        i32::try_from(definition.len())
+            .map_err(|_| corrupt("the lists of one batch have more than 2^31 items"))?;
+        let mut lists = Self {
+            offsets: Vec::with_capacity(rows + 1),
+            nulls: NullBufferBuilder::new(rows),
+            items: 0,
+        };
         let (definitions, definitions_left) = definition.as_chunks::<BLOCK>();
         let (repetitions, repetitions_left) = repetition.as_chunks::<BLOCK>();
         for (definition, repetition) in definitions.iter().zip(repetitions) {
-            if repetition.iter().map(|level| i16::from(*level == 0)).sum::<i16>() == 0 {
-                lists.items += definition.iter().map(|level| i16::from(*level >= NULL_ITEM)).sum::<i16>() as usize;
+            if repetition
+                .iter()
+                .map(|level| i16::from(*level == 0))
+                .sum::<i16>()
+                == 0
+            {
+                lists.items += definition
+                    .iter()
+                    .map(|level| i16::from(*level >= NULL_ITEM))
+                    .sum::<i16>() as usize;
             } else {
                 lists.add(definition, repetition);
             }
         }
         lists.add(definitions_left, repetitions_left);
-        let is_valid = lists.offsets.len() == rows && repetition.first().is_none_or(|first| *first == 0);
+        let is_valid =
+            lists.offsets.len() == rows && repetition.first().is_none_or(|first| *first == 0);
         lists.offsets.push(lists.items as i32);
         if is_valid && definition.len() == repetition.len() {
             Ok(lists)
         } else {
-            Err(corrupt("the rows of a list column are not those of its row group"))
+            Err(corrupt(
+                "the rows of a list column are not those of its row group",
+            ))
         }
     }
 
@@ -203,10 +251,15 @@ impl Lists {
 }
 
 /// An array with the null items of the levels. `values` are the items that are not null.
-fn with_nulls<A: ArrowPrimitiveType>(definition: &[i16], values: Vec<A::Native>) -> PrimitiveArray<A> {
+fn with_nulls<A: ArrowPrimitiveType>(
+    definition: &[i16],
+    values: Vec<A::Native>,
+) -> PrimitiveArray<A> {
     let mut values = values.into_iter();
     let items = definition.iter().filter(|level| **level >= NULL_ITEM);
-    items.map(|level| if *level == ITEM { values.next() } else { None }).collect()
+    items
+        .map(|level| if *level == ITEM { values.next() } else { None })
+        .collect()
 }
 
 fn corrupt(message: &str) -> ParquetError {
@@ -218,22 +271,41 @@ mod tests {
     use super::*;
 
     fn lists(definition: &[i16], repetition: &[i16], rows: usize) -> Option<(Vec<i32>, usize)> {
-        Lists::new(definition, repetition, rows).ok().map(|lists| (lists.offsets, lists.items))
+        Lists::new(definition, repetition, rows)
+            .ok()
+            .map(|lists| (lists.offsets, lists.items))
     }
 
     #[test]
     fn inconsistent_levels_are_errors() {
-        assert_eq!(lists(&[0, 1, 3, 2, 3], &[0, 0, 0, 1, 0], 4), Some((vec![0, 0, 0, 2, 3], 3)));
+        assert_eq!(
+            lists(&[0, 1, 3, 2, 3], &[0, 0, 0, 1, 0], 4),
+            Some((vec![0, 0, 0, 2, 3], 3))
+        );
         assert_eq!(lists(&[], &[], 0), Some((vec![0], 0)));
         assert_eq!(lists(&[3, 3], &[0, 0], 3), None, "too few rows");
         assert_eq!(lists(&[3, 3], &[0, 0], 1), None, "too many rows");
-        assert_eq!(lists(&[3, 3], &[1, 0], 1), None, "an item before the first row");
+        assert_eq!(
+            lists(&[3, 3], &[1, 0], 1),
+            None,
+            "an item before the first row"
+        );
         assert_eq!(lists(&[3, 3], &[0], 1), None, "a level missing");
         let (definition, mut repetition) = ([ITEM; 100], [1; 100]);
-        assert_eq!(lists(&definition, &repetition, 0), None, "items without a row");
+        assert_eq!(
+            lists(&definition, &repetition, 0),
+            None,
+            "items without a row"
+        );
         repetition[0] = 0;
-        assert_eq!(lists(&definition, &repetition, 1), Some((vec![0, 100], 100)));
+        assert_eq!(
+            lists(&definition, &repetition, 1),
+            Some((vec![0, 100], 100))
+        );
         repetition[70] = 0;
-        assert_eq!(lists(&definition, &repetition, 2), Some((vec![0, 70, 100], 100)));
+        assert_eq!(
+            lists(&definition, &repetition, 2),
+            Some((vec![0, 70, 100], 100))
+        );
     }
 }

@@ -7,7 +7,8 @@ use arrow_schema::DataType;
 /// Number of bits of the integers that float64 holds: those of its significand.
 const FLOAT64_BITS: u32 = f64::MANTISSA_DIGITS;
 
-/// The type of some values. Digits of integers are never lost: where a number of the column would lose some, it is text.
+/// The type of some values. Digits of integers are never lost: where a number of the column would
+/// lose some, it is text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ScalarType {
     /// There are no values.
@@ -19,7 +20,8 @@ pub(crate) enum ScalarType {
     /// Integers, of which float64 does not hold some.
     LongInteger,
     Number,
-    /// Texts in JSON that name numbers that are not finite: numbers beside other numbers, and else texts.
+    /// Texts in JSON that name numbers that are not finite: numbers beside other numbers, and else
+    /// texts.
     NotFinite,
     Text,
 }
@@ -39,7 +41,9 @@ impl ScalarType {
         if let Some(value) = Int64Type::parse(text) {
             Self::of_int64(value)
         } else if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
-            let is_held = text.parse().is_ok_and(|value: i128| float64_holds(value.unsigned_abs()));
+            let is_held = text
+                .parse()
+                .is_ok_and(|value: i128| float64_holds(value.unsigned_abs()));
             if is_held { Self::Number } else { Self::Text }
         } else if Float64Type::parse(text).is_some() {
             Self::Number
@@ -52,10 +56,15 @@ impl ScalarType {
 
     /// The type of an integer of JSON.
     pub(crate) fn of_int64(value: i64) -> Self {
-        if float64_holds(value.unsigned_abs().into()) { Self::Integer } else { Self::LongInteger }
+        if float64_holds(value.unsigned_abs().into()) {
+            Self::Integer
+        } else {
+            Self::LongInteger
+        }
     }
 
-    /// The type of an integer of JSON. Those beyond 64 bits are numbers, because the parser keeps no digits of them.
+    /// The type of an integer of JSON. Those beyond 64 bits are numbers, because the parser keeps
+    /// no digits of them.
     pub(crate) fn of_uint64(value: u64) -> Self {
         match i64::try_from(value) {
             Ok(value) => Self::of_int64(value),
@@ -66,7 +75,11 @@ impl ScalarType {
 
     /// The type of a text of JSON.
     pub(crate) fn of_json_text(text: &str) -> Self {
-        if NOT_FINITE.contains(&text) { Self::NotFinite } else { Self::Text }
+        if NOT_FINITE.contains(&text) {
+            Self::NotFinite
+        } else {
+            Self::Text
+        }
     }
 
     /// The type of values of two types.
@@ -74,10 +87,13 @@ impl ScalarType {
         match (self, other) {
             (one, other) if one == other => one,
             (Self::None, one) | (one, Self::None) => one,
-            (Self::Integer, Self::LongInteger) | (Self::LongInteger, Self::Integer) => Self::LongInteger,
-            (Self::Integer | Self::Number | Self::NotFinite, Self::Integer | Self::Number | Self::NotFinite) => {
-                Self::Number
+            (Self::Integer, Self::LongInteger) | (Self::LongInteger, Self::Integer) => {
+                Self::LongInteger
             }
+            (
+                Self::Integer | Self::Number | Self::NotFinite,
+                Self::Integer | Self::Number | Self::NotFinite,
+            ) => Self::Number,
             _ => Self::Text,
         }
     }

@@ -1,4 +1,5 @@
-//! Parquet files whose rows are serialized Examples in one column of bytes, as TFDS writes them (`file_format="parquet"`).
+//! Parquet files whose rows are serialized Examples in one column of bytes, as TFDS writes them
+//! (`file_format="parquet"`).
 
 use std::fs::File;
 
@@ -14,8 +15,9 @@ use tfarrow_codec::{
 /// Number of rows that determine whether the rows are Examples.
 const EXAMINED_ROWS: usize = 8;
 
-/// Returns the schema of a file. If its rows are serialized Examples, the metadata states that they are the records, so that they
-/// are read and converted as such. The metadata of files of this project states the type of the records anyway.
+/// Returns the schema of a file. If its rows are serialized Examples, the metadata states that they
+/// are the records, so that they are read and converted as such. The metadata of files of this
+/// project states the type of the records anyway.
 pub(crate) fn schema_of_records(file: &File, metadata: &ArrowReaderMetadata) -> SchemaRef {
     let schema = metadata.schema();
     let states_type = schema.metadata().contains_key(RECORD_TYPE);
@@ -32,14 +34,22 @@ pub(crate) fn schema_of_records(file: &File, metadata: &ArrowReaderMetadata) -> 
 }
 
 fn is_binary(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+    matches!(
+        data_type,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+    )
 }
 
-/// Returns whether the first rows are Examples with features. Rows that cannot be read are none: reading them reports the error.
+/// Returns whether the first rows are Examples with features. Rows that cannot be read are none:
+/// reading them reports the error.
 fn holds_examples(file: &File, metadata: &ArrowReaderMetadata) -> bool {
     let rows = file.try_clone().ok().and_then(|file| {
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
-        builder.with_batch_size(1).with_limit(EXAMINED_ROWS).build().ok()
+        builder
+            .with_batch_size(1)
+            .with_limit(EXAMINED_ROWS)
+            .build()
+            .ok()
     });
     let mut count = 0;
     for row in rows.into_iter().flatten() {
@@ -54,8 +64,14 @@ fn holds_examples(file: &File, metadata: &ArrowReaderMetadata) -> bool {
 /// Returns whether the value of a row is an Example with features.
 fn is_example(row: &RecordBatch) -> tfarrow_codec::Result<bool> {
     let mut frames = Vec::new();
-    EncoderBuilder::new().with_record_type(RecordType::Raw).build(row.schema())?.encode(row, &mut frames)?;
+    EncoderBuilder::new()
+        .with_record_type(RecordType::Raw)
+        .build(row.schema())?
+        .encode(row, &mut frames)?;
     let mut summary = Summary::new(0);
-    summary.observe(&Records::from_rows(Buffer::from_vec(frames), 0)?, VerifyCrc::Never)?;
+    summary.observe(
+        &Records::from_rows(Buffer::from_vec(frames), 0)?,
+        VerifyCrc::Never,
+    )?;
     Ok(summary.examples() == 1 && summary.foreign().is_none())
 }

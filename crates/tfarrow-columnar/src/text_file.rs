@@ -37,24 +37,39 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// A text with the columns `schema`. A column that the text does not have is null. The columns of CSV may have another order
-    /// in the text; without a header, they are those of the schema in their order.
+    /// A text with the columns `schema`. A column that the text does not have is null. The columns
+    /// of CSV may have another order in the text; without a header, they are those of the schema in
+    /// their order.
     pub fn new(text: Text, schema: SchemaRef) -> Self {
         let selection = RowSelection::default();
-        Self { text, schema, folders: None, columns: None, selection, may_rename: false }
+        Self {
+            text,
+            schema,
+            folders: None,
+            columns: None,
+            selection,
+            may_rename: false,
+        }
     }
 
-    /// Infers the columns of a file from all rows. Returns the file and the number of its rows. The shard and its clones keep
-    /// both, so that only the first call reads the file.
+    /// Infers the columns of a file from all rows. Returns the file and the number of its rows. The
+    /// shard and its clones keep both, so that only the first call reads the file.
     ///
     /// # Errors
     /// A file that cannot be read, and rows that cannot be parsed, with their line.
     pub fn open(shard: &Shard) -> Result<(Self, u64)> {
         let text = Text::of_shard(shard);
-        let infer = || infer_types(&text, u64::MAX).map(|found| (schema_of(found.types), found.rows));
+        let infer =
+            || infer_types(&text, u64::MAX).map(|found| (schema_of(found.types), found.rows));
         let (schema, rows) = shard.text_columns(infer)?;
         let folders = Some(FolderColumns::of(shard, &schema));
-        Ok((Self { folders, ..Self::new(text, schema) }, rows))
+        Ok((
+            Self {
+                folders,
+                ..Self::new(text, schema)
+            },
+            rows,
+        ))
     }
 
     /// Infers the columns from the first rows, at most `rows`, and reads only these.
@@ -65,7 +80,10 @@ impl TextFile {
         let text = Text::of_shard(shard);
         let schema = schema_of(infer_types(&text, rows)?.types);
         let folders = Some(FolderColumns::of(shard, &schema));
-        Ok(Self { folders, ..Self::new(text, schema).with_max_rows(rows) })
+        Ok(Self {
+            folders,
+            ..Self::new(text, schema).with_max_rows(rows)
+        })
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -74,7 +92,10 @@ impl TextFile {
 
     /// Reads the columns of these indices.
     pub fn with_columns(self, columns: Arc<[usize]>) -> Self {
-        Self { columns: Some(columns), ..self }
+        Self {
+            columns: Some(columns),
+            ..self
+        }
     }
 
     /// Reads at most this number of rows. No more of the text is parsed.
@@ -83,7 +104,8 @@ impl TextFile {
         self
     }
 
-    /// Reads batches of at most this number of rows. They may be smaller, so that they have bounded memory.
+    /// Reads batches of at most this number of rows. They may be smaller, so that they have bounded
+    /// memory.
     pub fn with_batch_rows(mut self, batch_rows: usize) -> Self {
         self.selection.batch_rows = batch_rows;
         self
@@ -95,9 +117,13 @@ impl TextFile {
         self
     }
 
-    /// Takes the columns of CSV in their order in the text if the header has a name that is none of theirs.
+    /// Takes the columns of CSV in their order in the text if the header has a name that is none of
+    /// theirs.
     pub fn with_own_names(self) -> Self {
-        Self { may_rename: true, ..self }
+        Self {
+            may_rename: true,
+            ..self
+        }
     }
 
     /// Reads the rows in batches. The columns of folders follow those of the file.
@@ -126,9 +152,14 @@ impl TextFile {
         let mut rows = TextBatches::open(&self.text, &in_text, &selection)?;
         let (path, mut arranged) = (self.text.path.clone(), None);
         Ok(until_error(move || {
-            let Some(batch) = rows.next().transpose()? else { return Ok(None) };
-            let arranged = arranged.get_or_insert_with(|| Arranged::new(&schema, batch.schema_ref()));
-            let batch = arranged.batch(batch).map_err(|e| unreadable_arrow(&path, e))?;
+            let Some(batch) = rows.next().transpose()? else {
+                return Ok(None);
+            };
+            let arranged =
+                arranged.get_or_insert_with(|| Arranged::new(&schema, batch.schema_ref()));
+            let batch = arranged
+                .batch(batch)
+                .map_err(|e| unreadable_arrow(&path, e))?;
             match &folders {
                 Some(folders) => folders.add(batch).map(Some),
                 None => Ok(Some(batch)),
@@ -142,23 +173,36 @@ impl TextFile {
             return Ok(Arc::clone(&self.schema));
         }
         let names = header(&self.text, form)?;
-        let known: HashMap<_, _> = self.schema.fields().iter().map(|field| (field.name(), field)).collect();
+        let known: HashMap<_, _> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| (field.name(), field))
+            .collect();
         let mut columns = Vec::with_capacity(names.len());
         for name in &names {
             match known.get(name) {
                 Some(field) => columns.push(Arc::clone(field)),
-                None if self.may_rename && names.len() == known.len() => return Ok(Arc::clone(&self.schema)),
+                None if self.may_rename && names.len() == known.len() => {
+                    return Ok(Arc::clone(&self.schema));
+                }
                 None => return Err(self.unknown(name)),
             }
         }
         let columns = Fields::from(columns);
-        Ok(if columns == *self.schema.fields() { Arc::clone(&self.schema) } else { Arc::new(Schema::new(columns)) })
+        Ok(if columns == *self.schema.fields() {
+            Arc::clone(&self.schema)
+        } else {
+            Arc::new(Schema::new(columns))
+        })
     }
 
     /// The error that a name of the header is that of no column.
     fn unknown(&self, name: &str) -> tfarrow_dataset::Error {
         let what = match self.may_rename {
-            true => format!("the header has the column {name:?}, and the table has none of this name"),
+            true => {
+                format!("the header has the column {name:?}, and the table has none of this name")
+            }
             false => format!("has a new column {name:?}: it was changed meanwhile"),
         };
         unreadable(&self.text.path, what)
@@ -167,9 +211,16 @@ impl TextFile {
 
 /// The places of the columns `wanted` among those in a text, in ascending order.
 fn places(wanted: &SchemaRef, in_text: &SchemaRef) -> Vec<usize> {
-    let wanted: HashMap<_, _> = wanted.fields().iter().map(|field| (field.name(), ())).collect();
+    let wanted: HashMap<_, _> = wanted
+        .fields()
+        .iter()
+        .map(|field| (field.name(), ()))
+        .collect();
     let names = in_text.fields().iter().enumerate();
-    names.filter(|(_, field)| wanted.contains_key(field.name())).map(|(place, _)| place).collect()
+    names
+        .filter(|(_, field)| wanted.contains_key(field.name()))
+        .map(|(place, _)| place)
+        .collect()
 }
 
 /// The places of columns in the batches of a text.
@@ -181,20 +232,38 @@ struct Arranged {
 
 impl Arranged {
     fn new(schema: &SchemaRef, in_text: &SchemaRef) -> Self {
-        let known = in_text.fields().iter().enumerate().map(|(place, field)| (field.name(), place));
+        let known = in_text
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(place, field)| (field.name(), place));
         let known: HashMap<_, _> = known.collect();
-        let places = schema.fields().iter().map(|field| known.get(field.name()).copied()).collect();
-        Self { schema: Arc::clone(schema), places }
+        let places = schema
+            .fields()
+            .iter()
+            .map(|field| known.get(field.name()).copied())
+            .collect();
+        Self {
+            schema: Arc::clone(schema),
+            places,
+        }
     }
 
-    /// The columns of a batch in the order of the schema, with nulls for those that the text does not have.
+    /// The columns of a batch in the order of the schema, with nulls for those that the text does
+    /// not have.
     fn batch(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();
         let column = |(field, place): (&Arc<Field>, &Option<usize>)| match place {
             Some(place) => Arc::clone(batch.column(*place)),
             None => new_null_array(field.data_type(), rows),
         };
-        let columns = self.schema.fields().iter().zip(&self.places).map(column).collect();
+        let columns = self
+            .schema
+            .fields()
+            .iter()
+            .zip(&self.places)
+            .map(column)
+            .collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
     }

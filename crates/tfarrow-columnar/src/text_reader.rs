@@ -16,8 +16,8 @@ use crate::{
     unreadable::unreadable,
 };
 
-/// Maximum bytes of a row. The parsers hold it in memory, in a buffer that doubles: below a power of two, half of it is not
-/// unused.
+/// Maximum bytes of a row. The parsers hold it in memory, in a buffer that doubles: below a power
+/// of two, half of it is not unused.
 pub(crate) const MAX_ROW_BYTES: usize = 240 << 20;
 
 /// Bytes that are read at once, to find the first value of JSON.
@@ -28,7 +28,8 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 const UTF_16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 
-/// Maximum bytes of blank space before the first value of JSON that are searched for the bracket of an array.
+/// Maximum bytes of blank space before the first value of JSON that are searched for the bracket of
+/// an array.
 const BLANK_BYTES: usize = 64 << 10;
 
 /// Reads a text.
@@ -42,17 +43,25 @@ pub(crate) struct TextReader {
 type Begun = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 impl TextReader {
-    /// Opens a text, which may be compressed with gzip, or those of its lines that begin in a range of its bytes; then it is not
-    /// compressed. `not_finite` replaces numbers of JSON that are not finite.
+    /// Opens a text, which may be compressed with gzip, or those of its lines that begin in a range
+    /// of its bytes; then it is not compressed. `not_finite` replaces numbers of JSON that are not
+    /// finite.
     ///
     /// # Errors
     /// A text that cannot be opened or read, and one of UTF-16.
-    pub(crate) fn open(text: &Text, lines: Option<&Range<u64>>, not_finite: NotFinite) -> Result<Self> {
+    pub(crate) fn open(
+        text: &Text,
+        lines: Option<&Range<u64>>,
+        not_finite: NotFinite,
+    ) -> Result<Self> {
         let begun = begin_text(text, lines).map_err(|e| Error::io(&text.path, e))?;
         let head = begun.get_ref().0.get_ref();
         if UTF_16.iter().any(|mark| head.starts_with(mark)) {
             let advice = "convert the file, such as with iconv -f utf-16 -t utf-8";
-            return Err(unreadable(&text.path, format!("the text is UTF-16, and not UTF-8; {advice}")));
+            return Err(unreadable(
+                &text.path,
+                format!("the text is UTF-16, and not UTF-8; {advice}"),
+            ));
         }
         let is_array = text.is_json() && head.trim_ascii_start().starts_with(b"[");
         let bytes: Box<dyn Read + Send> = match is_array {
@@ -70,7 +79,8 @@ impl Read for TextReader {
     }
 }
 
-/// The text without the byte order mark of UTF-8. Of JSON, the first bytes have the first value begin.
+/// The text without the byte order mark of UTF-8. Of JSON, the first bytes have the first value
+/// begin.
 fn begin_text(text: &Text, lines: Option<&Range<u64>>) -> io::Result<Begun> {
     if let Some(lines) = lines.filter(|lines| lines.start > 0) {
         // A line begins after a line feed, which may be the byte before the range.
@@ -84,7 +94,11 @@ fn begin_text(text: &Text, lines: Option<&Range<u64>>) -> io::Result<Begun> {
     let (head, bytes) = begin(bytes, GZIP.len())?;
     let is_gzip = head == GZIP;
     let bytes = Cursor::new(head).chain(bytes);
-    let bytes: Box<dyn Read + Send> = if is_gzip { Box::new(MultiGzDecoder::new(bytes)) } else { Box::new(bytes) };
+    let bytes: Box<dyn Read + Send> = if is_gzip {
+        Box::new(MultiGzDecoder::new(bytes))
+    } else {
+        Box::new(bytes)
+    };
     let (mut head, mut bytes) = begin(bytes, BYTE_ORDER_MARK.len())?;
     if head == BYTE_ORDER_MARK {
         head.clear();

@@ -5,8 +5,8 @@
 //!                          8,192 rows, or the first row end after 4 MiB
 //! ```
 //!
-//! The decoders name no line, or count rows as lines. After an error, the file is therefore parsed again, row by row, up to
-//! the row of the error.
+//! The decoders name no line, or count rows as lines. After an error, the file is therefore parsed
+//! again, row by row, up to the row of the error.
 
 use std::{
     io::{self, Read},
@@ -38,7 +38,8 @@ const READ_BYTES: usize = 256 << 10;
 /// What is read of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct RowSelection {
-    /// The indices of the columns of CSV that are parsed; `None`: all. Those of JSON are those of the schema.
+    /// The indices of the columns of CSV that are parsed; `None`: all. Those of JSON are those of
+    /// the schema.
     pub(crate) columns: Option<Vec<usize>>,
     /// Maximum number of rows. No more of the text is parsed.
     pub(crate) max_rows: u64,
@@ -50,7 +51,12 @@ pub(crate) struct RowSelection {
 
 impl Default for RowSelection {
     fn default() -> Self {
-        Self { columns: None, max_rows: u64::MAX, batch_rows: BATCH_ROWS, lines: None }
+        Self {
+            columns: None,
+            max_rows: u64::MAX,
+            batch_rows: BATCH_ROWS,
+            lines: None,
+        }
     }
 }
 
@@ -76,14 +82,22 @@ impl TextBatches {
     /// Reads the rows of a text, whose columns are `schema`.
     ///
     /// # Errors
-    /// A text that cannot be opened. A row that does not fit the columns is an error of the iterator, with its line.
+    /// A text that cannot be opened. A row that does not fit the columns is an error of the
+    /// iterator, with its line.
     pub(crate) fn open(text: &Text, schema: &SchemaRef, selection: &RowSelection) -> Result<Self> {
         let rows = TextRows::new(text, schema, selection)?;
         let (text, schema, selection) = (text.clone(), Arc::clone(schema), selection.clone());
-        Ok(Self { text, schema, selection, rows: Some(rows), row: 0 })
+        Ok(Self {
+            text,
+            schema,
+            selection,
+            rows: Some(rows),
+            row: 0,
+        })
     }
 
-    /// After all rows: whether each row is on a line of its own, so that each line feed ends a row, and no line is blank.
+    /// After all rows: whether each row is on a line of its own, so that each line feed ends a row,
+    /// and no line is blank.
     pub(crate) fn has_row_per_line(&self) -> bool {
         let Some(rows) = &self.rows else { return false };
         let headers = match &rows.text.form {
@@ -93,15 +107,29 @@ impl TextBatches {
         rows.is_at_end && !rows.reader.is_array && rows.lines.count() == Some(self.row + headers)
     }
 
-    /// Adds the line of the first row that cannot be parsed to an error. Parses the text again, row by row, but not `long_row`,
-    /// whose number is known.
+    /// Adds the line of the first row that cannot be parsed to an error. Parses the text again, row
+    /// by row, but not `long_row`, whose number is known.
     fn in_line(&self, error: Error, long_row: Option<u64>) -> Error {
         // Rows of a range have no line numbers.
-        let first = if self.selection.lines.is_none() { self.row } else { 0 };
-        let found = first_unfit(&self.text, &self.schema, &self.selection, long_row).filter(|(row, _)| *row >= first);
-        let part =
-            || found.map_or_else(|| format!("from row {first} on"), |(row, line)| format!("line {line} (row {row})"));
-        in_part(&self.text.path, error, part, found.map_or(first, |(row, _)| row))
+        let first = if self.selection.lines.is_none() {
+            self.row
+        } else {
+            0
+        };
+        let found = first_unfit(&self.text, &self.schema, &self.selection, long_row)
+            .filter(|(row, _)| *row >= first);
+        let part = || {
+            found.map_or_else(
+                || format!("from row {first} on"),
+                |(row, line)| format!("line {line} (row {row})"),
+            )
+        };
+        in_part(
+            &self.text.path,
+            error,
+            part,
+            found.map_or(first, |(row, _)| row),
+        )
     }
 }
 
@@ -117,24 +145,39 @@ impl Iterator for TextBatches {
                 Some(Ok(batch))
             }
             Err(error) => {
-                let long_row = rows.has_long_row.then(|| self.row + rows.decoder.rows() as u64);
+                let long_row = rows
+                    .has_long_row
+                    .then(|| self.row + rows.decoder.rows() as u64);
                 // Frees the memory of the rows.
                 self.rows = None;
-                Some(Err(self.in_line(error, long_row.filter(|_| self.selection.lines.is_none()))))
+                Some(Err(self.in_line(
+                    error,
+                    long_row.filter(|_| self.selection.lines.is_none()),
+                )))
             }
         }
     }
 }
 
-/// The number of the first row that cannot be parsed, and its line; `None` if all rows can be parsed. `long_row` is not parsed.
-fn first_unfit(text: &Text, schema: &SchemaRef, selection: &RowSelection, long_row: Option<u64>) -> Option<(u64, u64)> {
+/// The number of the first row that cannot be parsed, and its line; `None` if all rows can be
+/// parsed. `long_row` is not parsed.
+fn first_unfit(
+    text: &Text,
+    schema: &SchemaRef,
+    selection: &RowSelection,
+    long_row: Option<u64>,
+) -> Option<(u64, u64)> {
     let mut rows = TextRows::row_by_row(text, schema, selection).ok()?;
     let path = &text.path;
     for row in 0.. {
         let next = guarded(path, || {
             rows.skip_blank_lines().map_err(|e| Error::io(path, e))?;
             let line = rows.lines.feeds + 1;
-            let next = if long_row == Some(row) { Ok(None) } else { rows.next() };
+            let next = if long_row == Some(row) {
+                Ok(None)
+            } else {
+                rows.next()
+            };
             Ok((line, next.map_err(|e| unreadable_text(path, e))))
         });
         match next {
@@ -160,9 +203,12 @@ struct LineEnds {
 impl LineEnds {
     fn add(&mut self, bytes: &[u8]) {
         self.feeds += memchr_iter(b'\n', bytes).count() as u64;
-        let Some((first, last)) = bytes.first().zip(bytes.last()) else { return };
+        let Some((first, last)) = bytes.first().zip(bytes.last()) else {
+            return;
+        };
         let mut follows = memchr_iter(b'\r', bytes).filter_map(|at| bytes.get(at + 1));
-        self.has_other |= follows.any(|byte| *byte != b'\n') || self.last == Some(b'\r') && *first != b'\n';
+        self.has_other |=
+            follows.any(|byte| *byte != b'\n') || self.last == Some(b'\r') && *first != b'\n';
         self.last = Some(*last);
     }
 
@@ -180,7 +226,8 @@ enum TextDecoder {
 }
 
 impl TextDecoder {
-    /// A parser of batches of `batch_rows` rows. The text begins with the header of CSV if it `has_header`.
+    /// A parser of batches of `batch_rows` rows. The text begins with the header of CSV if it
+    /// `has_header`.
     fn new(
         form: &TextForm,
         schema: &SchemaRef,
@@ -191,8 +238,9 @@ impl TextDecoder {
         let schema = Arc::clone(schema);
         let TextForm::Csv(form) = form else {
             // A column of text may have other values as well, which become text.
-            let builder =
-                arrow_json::ReaderBuilder::new(schema).with_batch_size(batch_rows).with_coerce_primitive(true);
+            let builder = arrow_json::ReaderBuilder::new(schema)
+                .with_batch_size(batch_rows)
+                .with_coerce_primitive(true);
             return Ok(Self::Json(Box::new(builder.build_decoder()?)));
         };
         let mut builder = arrow_csv::ReaderBuilder::new(schema)
@@ -205,7 +253,8 @@ impl TextDecoder {
         Ok(Self::Csv(Box::new(builder.build_decoder()), batch_rows))
     }
 
-    /// Parses bytes until a batch is complete. Returns their number. No bytes are the end of the file.
+    /// Parses bytes until a batch is complete. Returns their number. No bytes are the end of the
+    /// file.
     fn decode(&mut self, bytes: &[u8]) -> Result<usize, ArrowError> {
         match self {
             Self::Csv(decoder, _) => decoder.decode(bytes),
@@ -258,15 +307,29 @@ struct TextRows {
 
 impl TextRows {
     fn new(text: &Text, schema: &SchemaRef, selection: &RowSelection) -> Result<Self> {
-        let RowSelection { columns, max_rows, batch_rows, lines } = selection;
-        let column_count = columns.as_ref().map_or(schema.fields().len(), Vec::len).max(1);
-        let most = usize::try_from(*max_rows).unwrap_or(usize::MAX).min(*batch_rows);
-        let batch_rows = (BATCH_CELLS / column_count).clamp(1, BATCH_ROWS).min(most).max(1);
+        let RowSelection {
+            columns,
+            max_rows,
+            batch_rows,
+            lines,
+        } = selection;
+        let column_count = columns
+            .as_ref()
+            .map_or(schema.fields().len(), Vec::len)
+            .max(1);
+        let most = usize::try_from(*max_rows)
+            .unwrap_or(usize::MAX)
+            .min(*batch_rows);
+        let batch_rows = (BATCH_CELLS / column_count)
+            .clamp(1, BATCH_ROWS)
+            .min(most)
+            .max(1);
         let has_header = match &text.form {
             TextForm::Csv(form) => selection.has_header(form),
             TextForm::Json => false,
         };
-        let decoder = TextDecoder::new(&text.form, schema, columns.as_ref(), batch_rows, has_header);
+        let decoder =
+            TextDecoder::new(&text.form, schema, columns.as_ref(), batch_rows, has_header);
         Ok(Self {
             text: text.clone(),
             schema: Arc::clone(schema),
@@ -286,15 +349,28 @@ impl TextRows {
         })
     }
 
-    /// Parses one row after the other, so that the lines before each are known. The header was parsed before.
+    /// Parses one row after the other, so that the lines before each are known. The header was
+    /// parsed before.
     fn row_by_row(text: &Text, schema: &SchemaRef, selection: &RowSelection) -> Result<Self> {
-        let selection = RowSelection { max_rows: u64::MAX, batch_rows: 1, lines: None, ..selection.clone() };
+        let selection = RowSelection {
+            max_rows: u64::MAX,
+            batch_rows: 1,
+            lines: None,
+            ..selection.clone()
+        };
         let mut rows = Self::new(text, schema, &selection)?;
-        if let TextForm::Csv(CsvForm { has_header: true, .. }) = text.form {
-            let names = schema.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true));
+        if let TextForm::Csv(CsvForm {
+            has_header: true, ..
+        }) = text.form
+        {
+            let names = schema
+                .fields()
+                .iter()
+                .map(|field| Field::new(field.name(), DataType::Utf8, true));
             let names = Arc::new(Schema::new(names.collect::<Fields>()));
             let unreadable = |e| unreadable_text(&text.path, e);
-            rows.decoder = TextDecoder::new(&text.form, &names, None, 1, false).map_err(unreadable)?;
+            rows.decoder =
+                TextDecoder::new(&text.form, &names, None, 1, false).map_err(unreadable)?;
             rows.next().map_err(unreadable)?;
             rows.decoder = rows.decoder_of(1).map_err(unreadable)?;
         }
@@ -303,13 +379,20 @@ impl TextRows {
 
     /// A parser of further batches.
     fn decoder_of(&self, batch_rows: usize) -> Result<TextDecoder, ArrowError> {
-        TextDecoder::new(&self.text.form, &self.schema, self.columns.as_ref(), batch_rows, false)
+        TextDecoder::new(
+            &self.text.form,
+            &self.schema,
+            self.columns.as_ref(),
+            batch_rows,
+            false,
+        )
     }
 
     /// Skips blank lines before a row.
     fn skip_blank_lines(&mut self) -> io::Result<()> {
         let is_json = self.text.is_json();
-        let is_blank = |byte: &&u8| matches!(**byte, b'\n' | b'\r') || is_json && byte.is_ascii_whitespace();
+        let is_blank =
+            |byte: &&u8| matches!(**byte, b'\n' | b'\r') || is_json && byte.is_ascii_whitespace();
         loop {
             self.fill()?;
             let bytes = self.buffer.get(self.start..self.end).unwrap_or_default();
@@ -331,9 +414,13 @@ impl TextRows {
         Ok(())
     }
 
-    /// Makes the last batch as small as the number of rows that are left, so that no row after them is parsed.
+    /// Makes the last batch as small as the number of rows that are left, so that no row after them
+    /// is parsed.
     fn limit_batch(&mut self) -> Result<(), ArrowError> {
-        if let Some(left) = usize::try_from(self.left).ok().filter(|left| *left < self.batch_rows) {
+        if let Some(left) = usize::try_from(self.left)
+            .ok()
+            .filter(|left| *left < self.batch_rows)
+        {
             self.decoder = self.decoder_of(left)?;
             self.batch_rows = left;
         }
@@ -351,25 +438,36 @@ impl TextRows {
                 let batch = self.decoder.flush()?;
                 if batch.is_some() || self.is_at_end {
                     self.parsed = 0;
-                    self.left -= batch.as_ref().map_or(0, |batch| batch.num_rows() as u64).min(self.left);
+                    self.left -= batch
+                        .as_ref()
+                        .map_or(0, |batch| batch.num_rows() as u64)
+                        .min(self.left);
                     return Ok(batch);
                 }
             }
             if self.parsed > BATCH_BYTES + self.max_row_bytes {
                 self.has_long_row = true;
-                let (max, advice) = (self.max_row_bytes, "a quote without an end makes one row of all that follows");
-                return Err(ArrowError::ParseError(format!("a row has more than {max} bytes; {advice}")));
+                let (max, advice) = (
+                    self.max_row_bytes,
+                    "a quote without an end makes one row of all that follows",
+                );
+                return Err(ArrowError::ParseError(format!(
+                    "a row has more than {max} bytes; {advice}"
+                )));
             }
         }
     }
 
-    /// Parses bytes of the buffer: all of them, or up to a line feed if the batch is large enough. Returns whether the batch
-    /// ends: it has its number of rows, or it is large enough and the line feed ends a row.
+    /// Parses bytes of the buffer: all of them, or up to a line feed if the batch is large enough.
+    /// Returns whether the batch ends: it has its number of rows, or it is large enough and the
+    /// line feed ends a row.
     fn parse(&mut self) -> Result<bool, ArrowError> {
         let bytes = self.buffer.get(self.start..self.end).unwrap_or_default();
         let is_large = self.parsed >= BATCH_BYTES;
         let line_end = memchr(b'\n', bytes).filter(|_| is_large).map(|at| at + 1);
-        let bytes = bytes.get(..line_end.unwrap_or(bytes.len())).unwrap_or_default();
+        let bytes = bytes
+            .get(..line_end.unwrap_or(bytes.len()))
+            .unwrap_or_default();
         let before = self.decoder.rows();
         let used = self.decoder.decode(bytes)?;
         let parsed = bytes.get(..used).unwrap_or_default();
@@ -379,7 +477,8 @@ impl TextRows {
         // A carriage return may end a row of CSV too, after which the line feed may be in quotes.
         let inside = line_end.and_then(|_| parsed.strip_suffix(b"\n"));
         let inside = inside.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let is_row = inside.is_some_and(|line| memchr(b'\r', line).is_none()) && self.decoder.rows() > before;
+        let is_row = inside.is_some_and(|line| memchr(b'\r', line).is_none())
+            && self.decoder.rows() > before;
         Ok(used < bytes.len() || is_row)
     }
 }
@@ -401,15 +500,24 @@ mod tests {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             let shard = resolve(&[&path]).unwrap().remove(0);
-            let mut batches = TextBatches::open(&Text::of_shard(&shard), &schema, &RowSelection::default()).unwrap();
+            let mut batches =
+                TextBatches::open(&Text::of_shard(&shard), &schema, &RowSelection::default())
+                    .unwrap();
             batches.rows.as_mut().unwrap().max_row_bytes = 1 << 20;
             batches.find_map(Result::err).map(|error| error.to_string())
         };
         let long = "x\n".repeat(4 << 20);
         let quote = error("a.csv", format!("a\nb\n\"{long}")).unwrap();
         assert!(quote.contains("line 3 (row 1): "), "{quote}");
-        assert!(quote.contains("a row has more than 1048576 bytes; a quote without an end"), "{quote}");
-        let line = error("a.jsonl", format!("{{\"a\": \"b\"}}\n{{\"a\": \"{}", long.replace('\n', "y"))).unwrap();
+        assert!(
+            quote.contains("a row has more than 1048576 bytes; a quote without an end"),
+            "{quote}"
+        );
+        let line = error(
+            "a.jsonl",
+            format!("{{\"a\": \"b\"}}\n{{\"a\": \"{}", long.replace('\n', "y")),
+        )
+        .unwrap();
         assert!(line.contains("a row has more than 1048576 bytes"), "{line}");
         // Many rows are no long row.
         assert_eq!(error("b.csv", format!("a\n{long}")), None);

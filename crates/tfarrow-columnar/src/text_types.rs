@@ -10,7 +10,8 @@
 //! | objects | | structs |
 //! | none | text | text |
 //!
-//! Dates are text, because records have no dates. Empty fields of CSV and nulls of JSON are no values.
+//! Dates are text, because records have no dates. Empty fields of CSV and nulls of JSON are no
+//! values.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -55,9 +56,15 @@ pub(crate) fn infer_types(text: &Text, max_rows: u64) -> Result<InferredText> {
 
 fn csv_types(text: &Text, form: &CsvForm, max_rows: u64) -> Result<InferredText> {
     let names = header(text, form)?;
-    let texts = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect::<Fields>();
+    let texts = names
+        .iter()
+        .map(|name| Field::new(name, DataType::Utf8, true))
+        .collect::<Fields>();
     let mut types = vec![ScalarType::None; names.len()];
-    let selection = RowSelection { max_rows, ..RowSelection::default() };
+    let selection = RowSelection {
+        max_rows,
+        ..RowSelection::default()
+    };
     let mut batches = TextBatches::open(text, &Arc::new(Schema::new(texts)), &selection)?;
     let mut rows = 0;
     for batch in batches.by_ref() {
@@ -68,7 +75,11 @@ fn csv_types(text: &Text, form: &CsvForm, max_rows: u64) -> Result<InferredText>
         rows += batch.num_rows() as u64;
     }
     let types = ObjectType::of_columns(names.into_iter().zip(types));
-    Ok(InferredText { types, rows, has_row_per_line: batches.has_row_per_line() })
+    Ok(InferredText {
+        types,
+        rows,
+        has_row_per_line: batches.has_row_per_line(),
+    })
 }
 
 /// The type of the fields of a column that had the type `known` before.
@@ -92,7 +103,10 @@ fn json_types(text: &Text, max_rows: u64) -> Result<InferredText> {
     let (mut line, mut bytes, mut rows) = (0, Vec::new(), 0);
     while rows < max_rows {
         bytes.clear();
-        let limited = reader.by_ref().take(MAX_ROW_BYTES as u64 + 1).read_until(b'\n', &mut bytes);
+        let limited = reader
+            .by_ref()
+            .take(MAX_ROW_BYTES as u64 + 1)
+            .read_until(b'\n', &mut bytes);
         if limited.map_err(|e| Error::io(&text.path, e))? == 0 {
             break;
         }
@@ -102,20 +116,33 @@ fn json_types(text: &Text, max_rows: u64) -> Result<InferredText> {
         }
         add_line(&mut types, &mut size, &bytes).map_err(|what| {
             // The items of an array have no lines.
-            let part = || if is_array { format!("row {rows}") } else { format!("line {line} (row {rows})") };
+            let part = || {
+                if is_array {
+                    format!("row {rows}")
+                } else {
+                    format!("line {line} (row {rows})")
+                }
+            };
             in_part(&text.path, unreadable(&text.path, what), part, rows)
         })?;
         rows += 1;
     }
-    Ok(InferredText { types, rows, has_row_per_line: !is_array && max_rows == u64::MAX })
+    Ok(InferredText {
+        types,
+        rows,
+        has_row_per_line: !is_array && max_rows == u64::MAX,
+    })
 }
 
 /// Adds the object in a line. An error is its message.
 fn add_line(types: &mut ObjectType, size: &mut TypeSize, line: &[u8]) -> Result<(), String> {
     if line.len() > MAX_ROW_BYTES {
-        return Err(format!("the line has more than {MAX_ROW_BYTES} bytes; write one object a line"));
+        return Err(format!(
+            "the line has more than {MAX_ROW_BYTES} bytes; write one object a line"
+        ));
     }
-    let lines = "expected one object a line, or one array of objects; jq -c . writes objects as lines";
+    let lines =
+        "expected one object a line, or one array of objects; jq -c . writes objects as lines";
     if let Some(found) = form_of(line).filter(|found| *found != "an object") {
         return Err(format!("found {found}, {lines}"));
     }
@@ -124,7 +151,9 @@ fn add_line(types: &mut ObjectType, size: &mut TypeSize, line: &[u8]) -> Result<
         LineFault::Json(error) if error.is_eof() => {
             format!("found a part of a value that has several lines, {lines}")
         }
-        LineFault::Json(error) => format!("not JSON: {}; {lines}", without_line(&error.to_string())),
+        LineFault::Json(error) => {
+            format!("not JSON: {}; {lines}", without_line(&error.to_string()))
+        }
     })
 }
 
@@ -141,7 +170,8 @@ fn form_of(line: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The message of an error of `serde_json` with the column, but without the line, which is always 1.
+/// The message of an error of `serde_json` with the column, but without the line, which is
+/// always 1.
 fn without_line(message: &str) -> String {
     message.replace(" at line 1 column ", " at column ")
 }

@@ -1,12 +1,13 @@
-//! A cell of an Arrow array as a value that every text format can write. The only match over Arrow's types.
+//! A cell of an Arrow array as a value that every text format can write. The only match over
+//! Arrow's types.
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, StructArray,
     cast::AsArray,
     downcast_run_array,
     types::{
-        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-        UInt32Type, UInt64Type,
+        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+        UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     },
 };
 use arrow_cast::display::array_value_to_string;
@@ -66,9 +67,10 @@ impl<'a> Value<'a> {
             DataType::Float16 => Self::Float(primitive::<Float16Type>(array, row).to_f32()),
             DataType::Float32 => Self::Float(primitive::<Float32Type>(array, row)),
             DataType::Float64 => Self::Double(primitive::<Float64Type>(array, row)),
-            DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
-                Self::Digits(text()?)
-            }
+            DataType::Decimal32(..)
+            | DataType::Decimal64(..)
+            | DataType::Decimal128(..)
+            | DataType::Decimal256(..) => Self::Digits(text()?),
             DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row)),
             DataType::LargeUtf8 => Self::Text(array.as_string::<i64>().value(row)),
             DataType::Utf8View => Self::Text(array.as_string_view().value(row)),
@@ -100,12 +102,21 @@ impl<'a> Value<'a> {
     fn of_encoded(array: &'a dyn Array, row: usize) -> Result<Self, ArrowError> {
         if let DataType::Union(..) = array.data_type() {
             let union = array.as_union();
-            return Self::of(union.child(union.type_id(row)).as_ref(), union.value_offset(row));
+            return Self::of(
+                union.child(union.type_id(row)).as_ref(),
+                union.value_offset(row),
+            );
         }
         if let Some(dictionary) = array.as_any_dictionary_opt() {
             return match Self::of(dictionary.keys(), row)? {
-                Self::Int(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
-                Self::UInt(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
+                Self::Int(key) => Self::of(
+                    dictionary.values().as_ref(),
+                    usize::try_from(key).unwrap_or_default(),
+                ),
+                Self::UInt(key) => Self::of(
+                    dictionary.values().as_ref(),
+                    usize::try_from(key).unwrap_or_default(),
+                ),
                 _ => Ok(Self::Null),
             };
         }
@@ -116,13 +127,18 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The keys of the entries of a map as texts, and the array of their values; `None` for entries of another form.
+/// The keys of the entries of a map as texts, and the array of their values; `None` for entries of
+/// another form.
 ///
 /// # Errors
 /// Arrow cannot format a key.
 pub fn entries(map: &StructArray) -> Result<Option<(Vec<String>, &ArrayRef)>, ArrowError> {
-    let [keys, values] = map.columns() else { return Ok(None) };
-    let texts = (0..keys.len()).map(|row| array_value_to_string(keys, row)).collect::<Result<_, _>>()?;
+    let [keys, values] = map.columns() else {
+        return Ok(None);
+    };
+    let texts = (0..keys.len())
+        .map(|row| array_value_to_string(keys, row))
+        .collect::<Result<_, _>>()?;
     Ok(Some((texts, values)))
 }
 

@@ -40,13 +40,14 @@ pub struct ConversionPlan {
     pub splits: Vec<TfdsSplit>,
 }
 
-/// Plans the conversion that [`convert`](crate::convert()) would run with these arguments, and writes nothing. The columns are
-/// those that the conversion would begin with: of a sample, where they would be verified while the sample's columns are written,
-/// or of all records. The plan of a [part](ConvertOptions::part) has the jobs of the part.
+/// Plans the conversion that [`convert`](crate::convert()) would run with these arguments, and
+/// writes nothing. The columns are those that the conversion would begin with: of a sample, where
+/// they would be verified while the sample's columns are written, or of all records. The plan of a
+/// [part](ConvertOptions::part) has the jobs of the part.
 ///
 /// # Errors
-/// The errors of the conversion that are found before its first output is written. A dry run of a conversion that is
-/// [resumed](ConvertOptions::resume) is [`Error::Usage`].
+/// The errors of the conversion that are found before its first output is written. A dry run of a
+/// conversion that is [resumed](ConvertOptions::resume) is [`Error::Usage`].
 pub fn dry_run<S: AsRef<OsStr>>(
     sources: &[S],
     dest: &Path,
@@ -54,9 +55,15 @@ pub fn dry_run<S: AsRef<OsStr>>(
     progress: &Progress,
 ) -> Result<ConversionPlan> {
     if options.resume {
-        return Err(Error::Usage("a conversion that is resumed has no dry run".to_owned()));
+        return Err(Error::Usage(
+            "a conversion that is resumed has no dry run".to_owned(),
+        ));
     }
-    let Resolved { mut shards, skipped_files, missing } = find(sources, dest, options)?;
+    let Resolved {
+        mut shards,
+        skipped_files,
+        missing,
+    } = find(sources, dest, options)?;
     let (plan, compression, options) = prepare(&mut shards, dest, options)?;
     let options = options.as_ref();
     if let Some(journal) = journal_of(&plan) {
@@ -71,11 +78,26 @@ pub fn dry_run<S: AsRef<OsStr>>(
         Quarantine::check(quarantine, options.earlier())?;
     }
     let damage = DamageLog::new(None, Earlier::Refused, None)?;
-    let conversion = Conversion::new(&shards, &plan, compression, options, progress, (&damage, None))?;
+    let conversion = Conversion::new(
+        &shards,
+        &plan,
+        compression,
+        options,
+        progress,
+        (&damage, None),
+    )?;
     let inferred = infer_columns(&conversion)?;
     let jobs = conversion.planned_jobs(inferred.as_ref())?;
-    let outputs: Vec<_> = jobs.iter().flat_map(|job| job.outputs.files()).map(PathBuf::as_path).collect();
-    let replaced = if options.earlier() == Earlier::Compared { Vec::new() } else { existing(&outputs)? };
+    let outputs: Vec<_> = jobs
+        .iter()
+        .flat_map(|job| job.outputs.files())
+        .map(PathBuf::as_path)
+        .collect();
+    let replaced = if options.earlier() == Earlier::Compared {
+        Vec::new()
+    } else {
+        existing(&outputs)?
+    };
     let replaced = replaced.into_iter().map(Path::to_owned).collect();
     Ok(ConversionPlan {
         target: plan.target,

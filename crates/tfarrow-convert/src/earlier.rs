@@ -7,6 +7,7 @@ pub(crate) enum Earlier {
     Refused,
     /// It is replaced. A quarantine is removed if this run has nothing to quarantine.
     Replaced,
-    /// It must be equal to the output of this run, and is not written. A quarantine must have the same records, in any order.
+    /// It must be equal to the output of this run, and is not written. A quarantine must have the
+    /// same records, in any order.
     Compared,
 }

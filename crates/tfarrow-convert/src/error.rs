@@ -60,11 +60,12 @@ pub enum Error {
     Interrupted {
         /// The folder.
         folder: PathBuf,
-        /// Whether that conversion should be resumed, and had other options or another version of the crate.
+        /// Whether that conversion should be resumed, and had other options or another version of
+        /// the crate.
         is_other: bool,
     },
-    /// The output format is unknown: there is no option for it, and the extension is not that of a format. Contains the
-    /// message.
+    /// The output format is unknown: there is no option for it, and the extension is not that of a
+    /// format. Contains the message.
     NoFormat(String),
     /// The rows have no columns, which Parquet does not support.
     NoColumns,
@@ -81,7 +82,8 @@ pub enum Error {
     Usage(String),
     /// Names of columns or features do not fit the data set.
     Selection {
-        /// The file whose columns they do not fit; `None` for inferred columns and those of the options.
+        /// The file whose columns they do not fit; `None` for inferred columns and those of the
+        /// options.
         path: Option<PathBuf>,
         /// The name, and the names that there are.
         message: String,
@@ -95,13 +97,14 @@ pub enum Error {
         /// Description of the part of the record that does not fit.
         what: String,
     },
-    /// The columns of a part of a conversion, which are those of a sample of all shards, are not those of all records.
+    /// The columns of a part of a conversion, which are those of a sample of all shards, are not
+    /// those of all records.
     PartColumns {
         /// The error of a record or a name that does not fit them.
         misfit: Box<Self>,
     },
-    /// The columns of a part of a conversion would be those of a sample of all shards, which does not determine those of all
-    /// records.
+    /// The columns of a part of a conversion would be those of a sample of all shards, which does
+    /// not determine those of all records.
     UnsettledColumns {
         /// The reason, such as the feature whose column is not determined.
         why: String,
@@ -110,14 +113,16 @@ pub enum Error {
     NotComparable(tfarrow_dataset::Error),
     /// Records cannot be compared.
     Incomparable(Incomparable),
-    /// The data does not have the stated or inferred properties. Contains the message, with the place.
+    /// The data does not have the stated or inferred properties. Contains the message, with the
+    /// place.
     Data(String),
     /// A conversion is resumed, and an existing output differs from the output of the conversion.
     Differs {
         /// The output.
         path: PathBuf,
     },
-    /// A source was changed or removed during the conversion, so that some of its records may be old and others new.
+    /// A source was changed or removed during the conversion, so that some of its records may be
+    /// old and others new.
     SourceChanged {
         /// The source.
         path: PathBuf,
@@ -139,7 +144,8 @@ pub enum NotASchema {
 
 impl Error {
     /// Why records of other types than Example and SequenceExample have no column of a folder.
-    pub(crate) const NO_FEATURES: &str = "only records of tf.Example and tf.SequenceExample can have them as features";
+    pub(crate) const NO_FEATURES: &str =
+        "only records of tf.Example and tf.SequenceExample can have them as features";
 
     /// The error that the folders `key=value` of a source would be lost.
     pub(crate) fn lost_folders(path: &Path, why: &str) -> Self {
@@ -178,25 +184,43 @@ impl Error {
         }
     }
 
-    /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
+    /// Returns the actions that may resolve the error, best first; empty if there is none beyond
+    /// the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self {
             Self::Dataset(e) => e.remedies(),
             // A comparison changes no values.
-            Self::NotComparable(e) => e.remedies().into_iter().filter(|remedy| *remedy != Remedy::AllowLossy).collect(),
+            Self::NotComparable(e) => e
+                .remedies()
+                .into_iter()
+                .filter(|remedy| *remedy != Remedy::AllowLossy)
+                .collect(),
             Self::Columns { source, .. } => source.remedies(),
-            Self::NotASchema { source: NotASchema::Json(_), .. } => vec![Remedy::WriteSchema],
-            Self::NotASchema { source: NotASchema::Schema(e), .. } => e.remedies(),
+            Self::NotASchema {
+                source: NotASchema::Json(_),
+                ..
+            } => vec![Remedy::WriteSchema],
+            Self::NotASchema {
+                source: NotASchema::Schema(e),
+                ..
+            } => e.remedies(),
             Self::Exists { .. } | Self::Differs { .. } => vec![Remedy::Overwrite],
             Self::Interrupted { is_other: true, .. } => vec![Remedy::StartOver],
-            Self::Interrupted { is_other: false, .. } => vec![Remedy::Resume, Remedy::StartOver],
+            Self::Interrupted {
+                is_other: false, ..
+            } => vec![Remedy::Resume, Remedy::StartOver],
             Self::NoFormat(_) => vec![Remedy::StateFormat],
             Self::NoColumns => vec![Remedy::ReadAs(RecordType::Raw), Remedy::WriteArrow],
             Self::NoQuarantine => vec![Remedy::SkipErrors],
-            Self::NotSampled { .. } | Self::Selection { sampled: true, .. } => vec![Remedy::SampleAll],
+            Self::NotSampled { .. } | Self::Selection { sampled: true, .. } => {
+                vec![Remedy::SampleAll]
+            }
             Self::PartColumns { .. } | Self::UnsettledColumns { .. } => vec![Remedy::StateColumns],
             Self::Incomparable(Incomparable::Names) => {
-                vec![Remedy::RaiseLimit(Limit::Columns), Remedy::RaiseLimit(Limit::NameBytes)]
+                vec![
+                    Remedy::RaiseLimit(Limit::Columns),
+                    Remedy::RaiseLimit(Limit::NameBytes),
+                ]
             }
             Self::Parquet { .. }
             | Self::Arrow { .. }
@@ -210,17 +234,24 @@ impl Error {
         }
     }
 
-    /// Returns whether the schema may be wrong: a record or a name does not fit it, or an existing output has other bytes.
+    /// Returns whether the schema may be wrong: a record or a name does not fit it, or an existing
+    /// output has other bytes.
     pub(crate) fn is_misfit(&self) -> bool {
         match self {
-            Self::Data(_) | Self::NotSampled { .. } | Self::Selection { .. } | Self::Differs { .. } => true,
-            Self::Dataset(e) => matches!(e.kind(), ErrorKind::Codec(e) if e.category() == Category::Data),
+            Self::Data(_)
+            | Self::NotSampled { .. }
+            | Self::Selection { .. }
+            | Self::Differs { .. } => true,
+            Self::Dataset(e) => {
+                matches!(e.kind(), ErrorKind::Codec(e) if e.category() == Category::Data)
+            }
             _ => false,
         }
     }
 
-    /// Returns whether the completed outputs should be kept, because the conversion can be resumed: it was cancelled,
-    /// an I/O operation failed, or a source is corrupt, which can be repaired or skipped.
+    /// Returns whether the completed outputs should be kept, because the conversion can be resumed:
+    /// it was cancelled, an I/O operation failed, or a source is corrupt, which can be repaired or
+    /// skipped.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Cancelled | Self::SourceChanged { .. } => true,
@@ -231,7 +262,9 @@ impl Error {
 
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         if source.get_ref().is_some_and(|cause| cause.is::<Differs>()) {
-            return Self::Differs { path: path.to_owned() };
+            return Self::Differs {
+                path: path.to_owned(),
+            };
         }
         Self::Dataset(tfarrow_dataset::Error::io(path, source))
     }
@@ -240,7 +273,8 @@ impl Error {
         Self::Dataset(tfarrow_dataset::Error::codec(path, source))
     }
 
-    /// Converts an error of the `parquet` crate. An I/O error in it becomes an I/O error of the file.
+    /// Converts an error of the `parquet` crate. An I/O error in it becomes an I/O error of the
+    /// file.
     pub(crate) fn parquet(path: &Path, source: ParquetError) -> Self {
         let source = match source {
             ParquetError::External(error) => match error.downcast::<io::Error>() {
@@ -249,14 +283,21 @@ impl Error {
             },
             source => source,
         };
-        Self::Parquet { path: path.to_owned(), source }
+        Self::Parquet {
+            path: path.to_owned(),
+            source,
+        }
     }
 
-    /// Converts an error of the `arrow-ipc` crate. An I/O error in it becomes an I/O error of the file.
+    /// Converts an error of the `arrow-ipc` crate. An I/O error in it becomes an I/O error of the
+    /// file.
     pub(crate) fn arrow(path: &Path, source: ArrowError) -> Self {
         match source {
             ArrowError::IoError(_, error) => Self::io(path, error),
-            source => Self::Arrow { path: path.to_owned(), source },
+            source => Self::Arrow {
+                path: path.to_owned(),
+                source,
+            },
         }
     }
 }
@@ -267,23 +308,50 @@ impl fmt::Display for Error {
             Self::Dataset(e) | Self::NotComparable(e) => e.fmt(f),
             Self::Parquet { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Arrow { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Columns { path: Some(path), source } => write!(f, "{}: {source}", path.display()),
+            Self::Columns {
+                path: Some(path),
+                source,
+            } => write!(f, "{}: {source}", path.display()),
             Self::Columns { path: None, source } => source.fmt(f),
-            Self::NotASchema { path, source } => write!(f, "{}: not a schema: {source}", path.display()),
+            Self::NotASchema { path, source } => {
+                write!(f, "{}: not a schema: {source}", path.display())
+            }
             Self::Exists { path, others: 0 } => write!(f, "{}: already exists", path.display()),
             Self::Exists { path, others } => {
-                write!(f, "{} (and {others} more outputs): already exists", path.display())
+                write!(
+                    f,
+                    "{} (and {others} more outputs): already exists",
+                    path.display()
+                )
             }
-            Self::Interrupted { folder, is_other: false } => {
-                write!(f, "{}: a conversion to this folder was interrupted", folder.display())
+            Self::Interrupted {
+                folder,
+                is_other: false,
+            } => {
+                write!(
+                    f,
+                    "{}: a conversion to this folder was interrupted",
+                    folder.display()
+                )
             }
-            Self::Interrupted { folder, is_other: true } => {
+            Self::Interrupted {
+                folder,
+                is_other: true,
+            } => {
                 let why = "the interrupted conversion in this folder had other options, or ran with another version; use the \
                            same options";
                 write!(f, "{}: {why}", folder.display())
             }
-            Self::Selection { path: Some(path), message, .. } => write!(f, "{}: {message}", path.display()),
-            Self::Selection { path: None, message, .. } => f.write_str(message),
+            Self::Selection {
+                path: Some(path),
+                message,
+                ..
+            } => write!(f, "{}: {message}", path.display()),
+            Self::Selection {
+                path: None,
+                message,
+                ..
+            } => f.write_str(message),
             Self::NoColumns => f.write_str("Parquet cannot hold rows without columns"),
             Self::NoParquetType { column, data_type } => {
                 write!(
@@ -304,27 +372,52 @@ impl fmt::Display for Error {
                     "{misfit}; the columns of this part are those of a sample of all shards, and others are needed"
                 )
             }
-            Self::NotSampled { path, what } => write!(f, "{}: {what}: it is not in the sample", path.display()),
-            Self::Incomparable(Incomparable::Left(error) | Incomparable::Right(error)) => error.fmt(f),
+            Self::NotSampled { path, what } => {
+                write!(f, "{}: {what}: it is not in the sample", path.display())
+            }
+            Self::Incomparable(Incomparable::Left(error) | Incomparable::Right(error)) => {
+                error.fmt(f)
+            }
             Self::Incomparable(Incomparable::Names) => write!(
                 f,
                 "the data sets have more feature names than the limits {} and {} allow",
                 Limit::Columns,
                 Limit::NameBytes
             ),
-            Self::Usage(message) | Self::NoFormat(message) | Self::Data(message) => f.write_str(message),
+            Self::Usage(message) | Self::NoFormat(message) | Self::Data(message) => {
+                f.write_str(message)
+            }
             Self::Differs { path } => {
-                write!(f, "{}: already exists, and differs from the output of this conversion", path.display())
+                write!(
+                    f,
+                    "{}: already exists, and differs from the output of this conversion",
+                    path.display()
+                )
             }
             Self::SourceChanged { path, source: None } => {
-                let why = "was changed while it was read; convert it again after writing to it has ended";
+                let why =
+                    "was changed while it was read; convert it again after writing to it has ended";
                 write!(f, "{}: {why}", path.display())
             }
-            Self::SourceChanged { path, source: Some(error) } if error.kind() == io::ErrorKind::NotFound => {
-                write!(f, "{}: was removed while it was read: {error}", path.display())
+            Self::SourceChanged {
+                path,
+                source: Some(error),
+            } if error.kind() == io::ErrorKind::NotFound => {
+                write!(
+                    f,
+                    "{}: was removed while it was read: {error}",
+                    path.display()
+                )
             }
-            Self::SourceChanged { path, source: Some(error) } => {
-                write!(f, "{}: cannot be checked for changes during the conversion: {error}", path.display())
+            Self::SourceChanged {
+                path,
+                source: Some(error),
+            } => {
+                write!(
+                    f,
+                    "{}: cannot be checked for changes during the conversion: {error}",
+                    path.display()
+                )
             }
             Self::Cancelled => f.write_str("stopped"),
         }
@@ -334,7 +427,10 @@ impl fmt::Display for Error {
 impl fmt::Display for NotASchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Json(error) => write!(f, "{error}; expected a Parquet file, an Arrow file, or the JSON of a schema"),
+            Self::Json(error) => write!(
+                f,
+                "{error}; expected a Parquet file, an Arrow file, or the JSON of a schema"
+            ),
             Self::Schema(error) => error.fmt(f),
         }
     }
@@ -347,9 +443,18 @@ impl std::error::Error for Error {
             Self::Parquet { source, .. } => Some(source),
             Self::Arrow { source, .. } => Some(source),
             Self::Columns { source, .. } => Some(source),
-            Self::NotASchema { source: NotASchema::Json(source), .. } => Some(source),
-            Self::NotASchema { source: NotASchema::Schema(source), .. } => Some(source),
-            Self::SourceChanged { source: Some(source), .. } => Some(source),
+            Self::NotASchema {
+                source: NotASchema::Json(source),
+                ..
+            } => Some(source),
+            Self::NotASchema {
+                source: NotASchema::Schema(source),
+                ..
+            } => Some(source),
+            Self::SourceChanged {
+                source: Some(source),
+                ..
+            } => Some(source),
             Self::PartColumns { misfit } => misfit.source(),
             Self::Exists { .. }
             | Self::Interrupted { .. }

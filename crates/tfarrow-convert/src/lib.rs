@@ -1,13 +1,15 @@
-//! Conversion of TFRecord data sets to Parquet or Arrow IPC files and back, shard by shard and without loss.
+//! Conversion of TFRecord data sets to Parquet or Arrow IPC files and back, shard by shard and
+//! without loss.
 //!
 //! ```text
 //! shard ─▶ UnitReader ─▶ Unit ─▶ UnitWorker ─▶ piece ─▶ Ordered ─▶ PieceWriter ─▶ Output
 //!          one thread at a time  any thread             in file order, one thread at a time
 //! ```
 //!
-//! A *unit* is a part of a shard that one worker converts on its own: the records of a Parquet row group, or a chunk.
-//! Reading takes little time and is done by one thread at a time. Decoding and encoding use all cores, also for one file.
-//! The pieces of a shard are written in the order of their units, so that the output does not depend on timing.
+//! A *unit* is a part of a shard that one worker converts on its own: the records of a Parquet row
+//! group, or a chunk. Reading takes little time and is done by one thread at a time. Decoding and
+//! encoding use all cores, also for one file. The pieces of a shard are written in the order of
+//! their units, so that the output does not depend on timing.
 //!
 //! | module | contains |
 //! |---|---|
@@ -24,12 +26,13 @@
 //!
 //! The modules have no import cycles.
 //!
-//! The crate also [repairs](repair()) TFRecord files, [compares](diff()) data sets, and reads and writes
-//! [schemas as JSON](schema_json).
+//! The crate also [repairs](repair()) TFRecord files, [compares](diff()) data sets, and reads and
+//! writes [schemas as JSON](schema_json).
 //!
 //! # Engines
 //!
-//! A program that distributes a conversion, such as a scheduler of tasks on many machines, uses these functions:
+//! A program that distributes a conversion, such as a scheduler of tasks on many machines, uses
+//! these functions:
 //!
 //! | step | function |
 //! |---|---|
@@ -37,9 +40,9 @@
 //! | convert some shards | [`convert()`] with [`ConvertOptions::part`], in any process and order, and again after a failure |
 //! | finish | the sums of [`ConvertReport`]: each part has its counts and its damage, and outputs with their names |
 //!
-//! Parts need neither a message nor a file of each other: each finds all shards, and agrees with the others about names and
-//! columns. As many parts as shards make a task of each shard. The columns can be passed to all parts as
-//! [`ConvertOptions::schema`], so that none infers them.
+//! Parts need neither a message nor a file of each other: each finds all shards, and agrees with
+//! the others about names and columns. As many parts as shards make a task of each shard. The
+//! columns can be passed to all parts as [`ConvertOptions::schema`], so that none infers them.
 //!
 //! ```
 //! use std::path::Path;
@@ -63,7 +66,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The crate uses threads and files. It has no `async` code, does not depend on DataFusion, and does not print.
+//! The crate uses threads and files. It has no `async` code, does not depend on DataFusion, and
+//! does not print.
 
 mod convert;
 mod damage;
@@ -86,7 +90,9 @@ mod selection;
 mod worker;
 
 pub use convert::{ConvertReport, convert};
-pub use diff::{DataSetDiff, DiffOptions, KeyReport, OtherFiles, RecordDifference, RecordPosition, diff};
+pub use diff::{
+    DataSetDiff, DiffOptions, KeyReport, OtherFiles, RecordDifference, RecordPosition, diff,
+};
 pub use dry_run::{ConversionPlan, dry_run};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target, TimestampUnit};

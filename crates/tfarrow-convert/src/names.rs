@@ -6,7 +6,8 @@ use globset::{Glob, GlobMatcher};
 
 use crate::{Error, Result};
 
-/// A name, or a glob of names: `*` and `?` match any characters, `/` included, `[..]` one of some, and `{a,b}` either.
+/// A name, or a glob of names: `*` and `?` match any characters, `/` included, `[..]` one of some,
+/// and `{a,b}` either.
 #[derive(Clone, Debug)]
 pub(crate) struct NamePattern {
     text: String,
@@ -19,9 +20,13 @@ impl NamePattern {
     /// # Errors
     /// [`Error::Usage`] for a glob that is not valid.
     pub(crate) fn new(text: &str) -> Result<Self> {
-        let glob =
-            Glob::new(text).map_err(|error| Error::Usage(format!("{text:?} is not a valid glob: {}", error.kind())))?;
-        Ok(Self { text: text.to_owned(), glob: glob.compile_matcher() })
+        let glob = Glob::new(text).map_err(|error| {
+            Error::Usage(format!("{text:?} is not a valid glob: {}", error.kind()))
+        })?;
+        Ok(Self {
+            text: text.to_owned(),
+            glob: glob.compile_matcher(),
+        })
     }
 
     /// The patterns of some texts.
@@ -37,7 +42,8 @@ impl NamePattern {
         &self.text
     }
 
-    /// Whether `name` is the name, or matches the glob. A name with characters of globs matches itself.
+    /// Whether `name` is the name, or matches the glob. A name with characters of globs matches
+    /// itself.
     pub(crate) fn matches(&self, name: &str) -> bool {
         self.text == name || self.glob.is_match(Path::new(name))
     }
@@ -53,7 +59,9 @@ mod tests {
         assert!(check("label", "label") && !check("label", "labels"));
         assert!(check("image/*", "image/object/bbox") && !check("image/*", "image"));
         assert!(check("a[1]", "a[1]") && check("a[1]", "a1") && check("{x,y}", "y"));
-        assert!(check("*.png", "b.png") && check("*", "") && check("a//*", "a//b") && !check("A", "a"));
+        assert!(
+            check("*.png", "b.png") && check("*", "") && check("a//*", "a//b") && !check("A", "a")
+        );
         let error = NamePattern::new("a[").unwrap_err().to_string();
         assert!(error.starts_with("\"a[\" is not a valid glob: "), "{error}");
     }

@@ -30,7 +30,8 @@ named_values!(Target {
 });
 
 impl Target {
-    /// The format by the extension of a file name, and for TFRecord the compression; `None` for other extensions.
+    /// The format by the extension of a file name, and for TFRecord the compression; `None` for
+    /// other extensions.
     pub fn from_path(path: &Path) -> Option<(Self, Option<Compression>)> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let (name, compression) = Compression::of_name(&name);
@@ -85,7 +86,8 @@ impl OutputCompression {
         }
     }
 
-    /// The levels of the compression, from the fastest to the one with the smallest output; `None` if it has none.
+    /// The levels of the compression, from the fastest to the one with the smallest output; `None`
+    /// if it has none.
     pub fn levels(self) -> Option<RangeInclusive<u32>> {
         match self {
             Self::Zstd => Some(1..=22),
@@ -105,11 +107,18 @@ impl OutputCompression {
     /// # Errors
     /// The message for an unknown name, and for a level that the compression does not have.
     pub fn with_level(text: &str) -> Result<(Self, Option<u32>), String> {
-        let (name, level) = text.split_once(':').map_or((text, None), |(name, level)| (name, Some(level)));
-        let compression: Self = name.parse().map_err(|error: UnknownName| error.to_string())?;
-        let Some(level) = level else { return Ok((compression, None)) };
-        let number =
-            level.parse().map_err(|_| format!("{level:?} is not the level of a compression: it is no number"))?;
+        let (name, level) = text
+            .split_once(':')
+            .map_or((text, None), |(name, level)| (name, Some(level)));
+        let compression: Self = name
+            .parse()
+            .map_err(|error: UnknownName| error.to_string())?;
+        let Some(level) = level else {
+            return Ok((compression, None));
+        };
+        let number = level
+            .parse()
+            .map_err(|_| format!("{level:?} is not the level of a compression: it is no number"))?;
         compression.check_level(number)?;
         Ok((compression, Some(number)))
     }
@@ -118,15 +127,25 @@ impl OutputCompression {
         let name = self.name();
         match self.levels() {
             Some(levels) if levels.contains(&level) => Ok(()),
-            Some(levels) => {
-                Err(format!("{name} has the levels {} to {}, and not {level}", levels.start(), levels.end()))
-            }
+            Some(levels) => Err(format!(
+                "{name} has the levels {} to {}, and not {level}",
+                levels.start(),
+                levels.end()
+            )),
             None => {
                 let of = |known: &Self| {
-                    Some(format!("{} ({} to {})", known.name(), known.levels()?.start(), known.levels()?.end()))
+                    Some(format!(
+                        "{} ({} to {})",
+                        known.name(),
+                        known.levels()?.start(),
+                        known.levels()?.end()
+                    ))
                 };
                 let known: Vec<_> = Self::ALL.iter().filter_map(of).collect();
-                Err(format!("{name} has no levels; these have: {}", known.join(", ")))
+                Err(format!(
+                    "{name} has no levels; these have: {}",
+                    known.join(", ")
+                ))
             }
         }
     }
@@ -138,15 +157,26 @@ impl OutputCompression {
     pub(crate) fn check(self, target: Target, level: Option<u32>) -> Result<()> {
         let known: &[Self] = match target {
             Target::Parquet => &[Self::None, Self::Zstd, Self::Snappy, Self::Gzip, Self::Lz4],
-            Target::TfRecord => &[Self::None, Self::Gzip, Self::Zlib, Self::Snappy, Self::Original],
+            Target::TfRecord => &[
+                Self::None,
+                Self::Gzip,
+                Self::Zlib,
+                Self::Snappy,
+                Self::Original,
+            ],
             Target::Arrow => &[Self::None, Self::Zstd, Self::Lz4],
         };
         if known.contains(&self) {
-            return level.map_or(Ok(()), |level| self.check_level(level)).map_err(Error::Usage);
+            return level
+                .map_or(Ok(()), |level| self.check_level(level))
+                .map_err(Error::Usage);
         }
         let names: Vec<_> = known.iter().map(|c| c.name()).collect();
         let (format, names) = (target.name(), names.join(", "));
-        Err(Error::Usage(format!("{format} has no compression {:?}; it has {names}", self.name())))
+        Err(Error::Usage(format!(
+            "{format} has no compression {:?}; it has {names}",
+            self.name()
+        )))
     }
 }
 
@@ -170,28 +200,30 @@ named_values!(TimestampUnit {
 pub enum Reshard {
     /// This number of shards. Their numbers of records differ by at most one.
     Shards(u64),
-    /// Shards of about this number of bytes: bytes of records if the source is TFRecord, else of Arrow arrays.
+    /// Shards of about this number of bytes: bytes of records if the source is TFRecord, else of
+    /// Arrow arrays.
     Bytes(u64),
 }
 
 /// The options of a conversion. The defaults are those of the command line.
 #[derive(Clone, Debug)]
 pub struct ConvertOptions {
-    /// The output format. By default that of the name of the output, and Parquet for a folder or stream of TFRecord sources.
+    /// The output format. By default that of the name of the output, and Parquet for a folder or
+    /// stream of TFRecord sources.
     pub to: Option<Target>,
     /// The layout of inferred columns.
     pub layout: Layout,
     /// The compression of the output. By default zstd for Parquet, else none.
     pub compression: Option<OutputCompression>,
-    /// The level of the compression, one of its [levels](OutputCompression::levels). By default 1 for zstd in Parquet, 3 for zstd
-    /// in Arrow, and 6 for gzip and zlib.
+    /// The level of the compression, one of its [levels](OutputCompression::levels). By default 1
+    /// for zstd in Parquet, 3 for zstd in Arrow, and 6 for gzip and zlib.
     pub compression_level: Option<u32>,
     /// Number of threads that decode and encode. By default the number of cores.
     pub jobs: usize,
     /// The columns. By default they are inferred.
     pub schema: Option<SchemaRef>,
-    /// The names of the columns to convert, in the order of the outputs. A name is that of a column or of its feature, or a
-    /// glob. By default all columns.
+    /// The names of the columns to convert, in the order of the outputs. A name is that of a column
+    /// or of its feature, or a glob. By default all columns.
     pub columns: Vec<String>,
     /// The names of columns that are not converted, as `columns` has them.
     pub exclude: Vec<String>,
@@ -199,8 +231,9 @@ pub struct ConvertOptions {
     pub sample: Sample,
     /// The size of new shards. By default each shard has one output.
     pub reshard: Option<Reshard>,
-    /// With new shards, the keys of folders `key=value` of the sources that the outputs are in folders of. The columns of other
-    /// folders are columns of new shards. Outputs for each source are in all folders of their sources.
+    /// With new shards, the keys of folders `key=value` of the sources that the outputs are in
+    /// folders of. The columns of other folders are columns of new shards. Outputs for each source
+    /// are in all folders of their sources.
     pub partition_by: Vec<String>,
     /// The type of the records. By default it is inferred.
     pub record_type: Option<RecordType>,
@@ -210,7 +243,8 @@ pub struct ConvertOptions {
     pub overwrite: bool,
     /// Which records' data CRCs are verified.
     pub verify_crc: VerifyCrc,
-    /// Whether a column stores the exact wire form of each record, so that converting back is byte-identical.
+    /// Whether a column stores the exact wire form of each record, so that converting back is
+    /// byte-identical.
     pub exact: bool,
     /// The policy for features that have more than one kind.
     pub on_conflict: OnConflict,
@@ -218,26 +252,31 @@ pub struct ConvertOptions {
     pub timestamp_unit: TimestampUnit,
     /// How TFRecord is read: the policy for corrupt records, and the limits.
     pub read: ReadOptions,
-    /// The TFRecord file for the corrupt records and bytes that are skipped. It is created only if there are any. Its folder
-    /// must exist.
+    /// The TFRecord file for the corrupt records and bytes that are skipped. It is created only if
+    /// there are any. Its folder must exist.
     pub quarantine: Option<PathBuf>,
-    /// Whether this run resumes another. Outputs that an interrupted run has completed are kept, and objects in a store that say
-    /// that they were made of the same data with the same options. Other existing outputs must have the same bytes as the new
-    /// ones, and are not written.
+    /// Whether this run resumes another. Outputs that an interrupted run has completed are kept,
+    /// and objects in a store that say that they were made of the same data with the same options.
+    /// Other existing outputs must have the same bytes as the new ones, and are not written.
     pub resume: bool,
-    /// The part of the shards that this run converts, of a data set that several processes convert to one folder. By default all
-    /// of them. The outputs are those of one run over all shards. Existing outputs must have the same bytes as the new ones, and
-    /// are not written, so that a part can be run again at any time, also while it runs.
+    /// The part of the shards that this run converts, of a data set that several processes convert
+    /// to one folder. By default all of them. The outputs are those of one run over all shards.
+    /// Existing outputs must have the same bytes as the new ones, and are not written, so that a
+    /// part can be run again at any time, also while it runs.
     pub part: Option<Part>,
     /// Maximum rows of a Parquet row group.
     pub row_group_rows: usize,
-    /// Maximum encoded bytes of a Parquet row group, and maximum bytes of its records. A worker holds both in memory.
+    /// Maximum encoded bytes of a Parquet row group, and maximum bytes of its records. A worker
+    /// holds both in memory.
     pub row_group_bytes: usize,
-    /// The names of the columns with a Bloom filter in each row group of Parquet outputs, as `columns` has them. By default none.
+    /// The names of the columns with a Bloom filter in each row group of Parquet outputs, as
+    /// `columns` has them. By default none.
     pub bloom_filters: Vec<String>,
-    /// Whether Parquet outputs have a page index: the range of the values of each page, and its place.
+    /// Whether Parquet outputs have a page index: the range of the values of each page, and its
+    /// place.
     pub page_index: bool,
-    /// The output stream for the destination `-`. By default there is none, and that destination is an error.
+    /// The output stream for the destination `-`. By default there is none, and that destination is
+    /// an error.
     pub stream: Option<OutputStream>,
 }
 
@@ -295,9 +334,17 @@ mod tests {
         let parse = OutputCompression::with_level;
         assert_eq!(parse("zstd:22"), Ok((OutputCompression::Zstd, Some(22))));
         assert_eq!(parse("zlib:0"), Ok((OutputCompression::Zlib, Some(0))));
-        assert_eq!(parse("zstd:23"), Err("zstd has the levels 1 to 22, and not 23".to_owned()));
+        assert_eq!(
+            parse("zstd:23"),
+            Err("zstd has the levels 1 to 22, and not 23".to_owned())
+        );
         let none = "snappy has no levels; these have: zstd (1 to 22), gzip (0 to 9), zlib (0 to 9)";
         assert_eq!(parse("snappy:1"), Err(none.to_owned()));
-        assert!(parse("zstd:").is_err() && parse("zstd:-1").is_err() && parse(":3").is_err() && parse("lzo").is_err());
+        assert!(
+            parse("zstd:").is_err()
+                && parse("zstd:-1").is_err()
+                && parse(":3").is_err()
+                && parse("lzo").is_err()
+        );
     }
 }

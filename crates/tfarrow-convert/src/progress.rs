@@ -22,7 +22,8 @@ impl Progress {
         self.total.load(Relaxed)
     }
 
-    /// Bytes of the records converted so far, or read by the pass that infers columns, as the sources are stored.
+    /// Bytes of the records converted so far, or read by the pass that infers columns, as the
+    /// sources are stored.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
@@ -37,12 +38,14 @@ impl Progress {
         self.files.load(Relaxed)
     }
 
-    /// Cancels the conversion: it ends with [`Error::Cancelled`](crate::Error::Cancelled), and removes unfinished outputs.
+    /// Cancels the conversion: it ends with [`Error::Cancelled`](crate::Error::Cancelled), and
+    /// removes unfinished outputs.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }
 
-    /// Whether a failed conversion has completed outputs and can be [resumed](crate::ConvertOptions::resume).
+    /// Whether a failed conversion has completed outputs and can be
+    /// [resumed](crate::ConvertOptions::resume).
     pub fn is_resumable(&self) -> bool {
         self.resumable.load(Relaxed)
     }
@@ -57,7 +60,11 @@ impl Progress {
 
     /// Whether a scan continues.
     pub(crate) fn flow(&self) -> ControlFlow<()> {
-        if self.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.is_cancelled() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     /// Resets all counters, and sets the total.
@@ -81,8 +88,8 @@ impl Progress {
     }
 }
 
-/// The progress of one unit. Its bytes are added in proportion to its converted records, because reading is ahead of
-/// conversion.
+/// The progress of one unit. Its bytes are added in proportion to its converted records, because
+/// reading is ahead of conversion.
 pub(crate) struct UnitProgress<'p> {
     progress: &'p Progress,
     /// Bytes and records of the unit.
@@ -96,14 +103,21 @@ pub(crate) struct UnitProgress<'p> {
 impl<'p> UnitProgress<'p> {
     /// The progress of a unit with this number of bytes, as stored, and records.
     pub(crate) fn new(progress: &'p Progress, bytes: u64, records: u64) -> Self {
-        Self { progress, bytes, records, added_bytes: 0, added_records: 0 }
+        Self {
+            progress,
+            bytes,
+            records,
+            added_bytes: 0,
+            added_records: 0,
+        }
     }
 
     /// Adds converted records of the unit.
     pub(crate) fn add(&mut self, records: u64) {
         self.progress.add_records(records);
         self.added_records += records;
-        let part = u128::from(self.bytes) * u128::from(self.added_records) / u128::from(self.records.max(1));
+        let part = u128::from(self.bytes) * u128::from(self.added_records)
+            / u128::from(self.records.max(1));
         self.add_bytes_up_to(u64::try_from(part).unwrap_or(u64::MAX).min(self.bytes));
     }
 
@@ -118,7 +132,8 @@ impl<'p> UnitProgress<'p> {
     }
 
     fn add_bytes_up_to(&mut self, bytes: u64) {
-        self.progress.add_bytes(bytes.saturating_sub(self.added_bytes));
+        self.progress
+            .add_bytes(bytes.saturating_sub(self.added_bytes));
         self.added_bytes = bytes.max(self.added_bytes);
     }
 }

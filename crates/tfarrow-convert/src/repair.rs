@@ -10,8 +10,9 @@ use crate::{
     convert::{ConvertReport, convert_resolved},
 };
 
-/// Copies the valid records of TFRecord shards to shards of the same names and compression. Skips corrupt records and
-/// bytes, and [reports](ConvertReport::damage) them. Options about columns are ignored.
+/// Copies the valid records of TFRecord shards to shards of the same names and compression. Skips
+/// corrupt records and bytes, and [reports](ConvertReport::damage) them. Options about columns are
+/// ignored.
 ///
 /// # Errors
 /// As [`convert`](crate::convert()), except for corrupt records.
@@ -22,9 +23,15 @@ pub fn repair<S: AsRef<OsStr>>(
     progress: &Progress,
 ) -> Result<ConvertReport> {
     let mut found = resolve_filtered(sources, FormatFilter::TfRecord)?;
-    if let Some(shard) = found.shards.iter().find(|shard| shard.format != ShardFormat::TfRecord) {
+    if let Some(shard) = found
+        .shards
+        .iter()
+        .find(|shard| shard.format != ShardFormat::TfRecord)
+    {
         let (path, format) = (shard.path.display(), shard.format.name());
-        return Err(Error::Usage(format!("{path}: is {format}; only TFRecord files can be repaired")));
+        return Err(Error::Usage(format!(
+            "{path}: is {format}; only TFRecord files can be repaired"
+        )));
     }
     // Valid records are kept byte for byte, without the features of folders.
     for shard in &mut found.shards {
@@ -35,7 +42,10 @@ pub fn repair<S: AsRef<OsStr>>(
         compression: Some(OutputCompression::Original),
         compression_level: None,
         // A truncated last event is reported, unless it is to be ignored.
-        read: ReadOptions { on_error: OnError::Skip, ..options.read.of_payload(Payload::Unknown) },
+        read: ReadOptions {
+            on_error: OnError::Skip,
+            ..options.read.of_payload(Payload::Unknown)
+        },
         columns: Vec::new(),
         exclude: Vec::new(),
         partition_by: Vec::new(),

@@ -32,26 +32,44 @@ impl ColumnSelection {
         if options.columns.is_empty() && options.exclude.is_empty() {
             return Ok(None);
         }
-        let (columns, exclude) = (NamePattern::all(&options.columns)?, NamePattern::all(&options.exclude)?);
+        let (columns, exclude) = (
+            NamePattern::all(&options.columns)?,
+            NamePattern::all(&options.exclude)?,
+        );
         Ok(Some(Self { columns, exclude }))
     }
 
-    /// The indices of the selected columns of `schema`: in the order of the wanted names, and for a glob, or without wanted
-    /// names, in the order of `schema`. The column of exact forms is left out, because it needs all features; that of features
-    /// without a kind, because it may have names of features that are left out, unless it is wanted by its name.
+    /// The indices of the selected columns of `schema`: in the order of the wanted names, and for a
+    /// glob, or without wanted names, in the order of `schema`. The column of exact forms is left
+    /// out, because it needs all features; that of features without a kind, because it may have
+    /// names of features that are left out, unless it is wanted by its name.
     ///
     /// # Errors
     /// The message for a name that no column has, and if no column is left.
     pub(crate) fn select(&self, schema: &Schema) -> Result<Vec<usize>, String> {
-        let fields: Vec<_> = schema.fields().iter().map(|field| (field.name().as_str(), role_of(field))).collect();
+        let fields: Vec<_> = schema
+            .fields()
+            .iter()
+            .map(|field| (field.name().as_str(), role_of(field)))
+            .collect();
         let mut selected: Vec<usize> = Vec::new();
-        let exact = fields.iter().find(|(_, role)| *role == Some(Role::Exact)).map(|(name, _)| *name);
+        let exact = fields
+            .iter()
+            .find(|(_, role)| *role == Some(Role::Exact))
+            .map(|(name, _)| *name);
         for pattern in &self.columns {
             if exact == Some(pattern.text()) {
-                return Err(format!("the column {:?} cannot be selected: it needs all features", pattern.text()));
+                return Err(format!(
+                    "the column {:?} cannot be selected: it needs all features",
+                    pattern.text()
+                ));
             }
             let more = columns_of(pattern, schema)?;
-            selected.extend(more.into_iter().filter(|index| !selected.contains(index)).collect::<Vec<_>>());
+            selected.extend(
+                more.into_iter()
+                    .filter(|index| !selected.contains(index))
+                    .collect::<Vec<_>>(),
+            );
         }
         if self.columns.is_empty() {
             selected.extend(0..fields.len());
@@ -66,45 +84,68 @@ impl ColumnSelection {
             Some((name, Some(Role::Unset))) => is_named(name),
             Some(_) => true,
         });
-        if selected.is_empty() { Err("no column is left".to_owned()) } else { Ok(selected) }
+        if selected.is_empty() {
+            Err("no column is left".to_owned())
+        } else {
+            Ok(selected)
+        }
     }
 
     /// Whether a feature that has no column is wanted: a sample may not have had it.
     pub(crate) fn wants(&self, feature: &str) -> bool {
-        let is_any = |patterns: &[NamePattern]| patterns.iter().any(|pattern| pattern.matches(feature));
+        let is_any =
+            |patterns: &[NamePattern]| patterns.iter().any(|pattern| pattern.matches(feature));
         (self.columns.is_empty() || is_any(&self.columns)) && !is_any(&self.exclude)
     }
 }
 
-/// The indices of the columns of `schema` that a pattern matches by their names, or if there are none, by the names of their
-/// features.
+/// The indices of the columns of `schema` that a pattern matches by their names, or if there are
+/// none, by the names of their features.
 ///
 /// # Errors
 /// The message that there is none.
 fn columns_of(pattern: &NamePattern, schema: &Schema) -> Result<Vec<usize>, String> {
     let matching = |name: for<'f> fn(&'f Field) -> &'f str| {
-        let found = schema.fields().iter().enumerate().filter(move |(_, field)| pattern.matches(name(field)));
+        let found = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .filter(move |(_, field)| pattern.matches(name(field)));
         found.map(|(index, _)| index).collect::<Vec<_>>()
     };
-    // A context feature and a feature list may have one name, and the column of the feature list another.
-    let found = [matching(|field| field.name().as_str()), matching(feature_of)];
+    // A context feature and a feature list may have one name, and the column of the feature list
+    // another.
+    let found = [
+        matching(|field| field.name().as_str()),
+        matching(feature_of),
+    ];
     let found = found.into_iter().find(|found| !found.is_empty());
-    let known = || schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>();
+    let known = || {
+        schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect::<Vec<_>>()
+    };
     found.ok_or_else(|| no_such_name("column", pattern.text(), &known()))
 }
 
-/// The indices of the columns of `schema` with a Bloom filter, in ascending order. A glob does not match the virtual columns,
-/// whose values nobody searches.
+/// The indices of the columns of `schema` with a Bloom filter, in ascending order. A glob does not
+/// match the virtual columns, whose values nobody searches.
 ///
 /// # Errors
 /// The message for a name that no column has.
-pub(crate) fn columns_with_bloom_filter(patterns: &[NamePattern], schema: &Schema) -> Result<Vec<usize>, String> {
+pub(crate) fn columns_with_bloom_filter(
+    patterns: &[NamePattern],
+    schema: &Schema,
+) -> Result<Vec<usize>, String> {
     let mut selected = Vec::new();
     for pattern in patterns {
         let is_data = |index: &usize| {
             let field = schema.fields().get(*index);
             field.is_some_and(|field| {
-                !matches!(role_of(field), Some(Role::Exact | Role::Unset)) || field.name() == pattern.text()
+                !matches!(role_of(field), Some(Role::Exact | Role::Unset))
+                    || field.name() == pattern.text()
             })
         };
         selected.extend(columns_of(pattern, schema)?.into_iter().filter(is_data));
@@ -124,19 +165,38 @@ mod tests {
     #[track_caller]
     fn check(columns: &[&str], exclude: &[&str], expect: Result<&[usize], &str>) {
         let field = |name: &str| Field::new(name, DataType::Int64, true);
-        let split =
-            Field::new("k/int64_list", DataType::Int64, true).with_metadata([(FEATURE.into(), "k".into())].into());
-        let virtual_column =
-            |name: &str, role: Role| field(name).with_metadata([(ROLE.to_owned(), role.name().to_owned())].into());
+        let split = Field::new("k/int64_list", DataType::Int64, true)
+            .with_metadata([(FEATURE.into(), "k".into())].into());
+        let virtual_column = |name: &str, role: Role| {
+            field(name).with_metadata([(ROLE.to_owned(), role.name().to_owned())].into())
+        };
         let unset = virtual_column(UNSET_COLUMN, Role::Unset);
         let exact = virtual_column(EXACT_COLUMN, Role::Exact);
-        let schema = Schema::new(vec![field("a"), field("b/x"), field("b/y"), split, field("z"), unset, exact]);
+        let schema = Schema::new(vec![
+            field("a"),
+            field("b/x"),
+            field("b/y"),
+            split,
+            field("z"),
+            unset,
+            exact,
+        ]);
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let options = ConvertOptions { columns: owned(columns), exclude: owned(exclude), ..ConvertOptions::default() };
-        let selected = ColumnSelection::of(&options).unwrap().unwrap().select(&schema);
+        let options = ConvertOptions {
+            columns: owned(columns),
+            exclude: owned(exclude),
+            ..ConvertOptions::default()
+        };
+        let selected = ColumnSelection::of(&options)
+            .unwrap()
+            .unwrap()
+            .select(&schema);
         assert_eq!(
             selected.as_deref(),
-            expect.map_err(ToOwned::to_owned).as_ref().map(|indices| *indices),
+            expect
+                .map_err(ToOwned::to_owned)
+                .as_ref()
+                .map(|indices| *indices),
             "{columns:?}"
         );
     }
@@ -153,7 +213,17 @@ mod tests {
         check(&["a", "_tfarrow_exact"], &[], Err(needs_all));
         check(&["a"], &["a"], Err("no column is left"));
         let all = r#"there are "a", "b/x", "b/y", "k/int64_list", "z", "_tfarrow_unset", "_tfarrow_exact""#;
-        check(&["b/z"], &[], Err(&format!(r#"there is no column "b/z" (did you mean "b/x"?); {all}"#)));
-        check(&[], &["q*"], Err(&format!(r#"there is no column "q*"; {all}"#)));
+        check(
+            &["b/z"],
+            &[],
+            Err(&format!(
+                r#"there is no column "b/z" (did you mean "b/x"?); {all}"#
+            )),
+        );
+        check(
+            &[],
+            &["q*"],
+            Err(&format!(r#"there is no column "q*"; {all}"#)),
+        );
     }
 }

@@ -13,7 +13,9 @@ async fn main() -> datafusion::error::Result<()> {
     let context = SessionContext::new();
     // `with_table_partition_cols` adds columns of folders such as `split=train`.
     let options = ListingOptions::new(Arc::new(TfRecordFormat::default()));
-    context.register_listing_table("records", &folder, options, None, None).await?;
+    context
+        .register_listing_table("records", &folder, options, None, None)
+        .await?;
     context
         .sql("SELECT label, count(*) FROM records WHERE price > 40 GROUP BY label ORDER BY label")
         .await?

@@ -1,4 +1,5 @@
-//! Enables `CREATE EXTERNAL TABLE .. STORED AS TFRECORD` with declared columns, and `COPY .. TO .. STORED AS TFRECORD`, in any session.
+//! Enables `CREATE EXTERNAL TABLE .. STORED AS TFRECORD` with declared columns, and `COPY .. TO ..
+//! STORED AS TFRECORD`, in any session.
 //!
 //! `cargo run --release --example statements -- testdata/shards/ new.tfrecord`
 
@@ -18,6 +19,8 @@ async fn main() -> datafusion::error::Result<()> {
         "CREATE EXTERNAL TABLE shards (label INT NOT NULL, price DOUBLE DEFAULT 0) STORED AS TFRECORD LOCATION '{source}'"
     );
     context.sql(&create).await?.collect().await?;
-    let copy = format!("COPY (SELECT label, price FROM shards WHERE price > 40) TO '{dest}' STORED AS TFRECORD");
+    let copy = format!(
+        "COPY (SELECT label, price FROM shards WHERE price > 40) TO '{dest}' STORED AS TFRECORD"
+    );
     context.sql(&copy).await?.show().await
 }

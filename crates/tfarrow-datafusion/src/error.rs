@@ -36,8 +36,9 @@ impl std::error::Error for AdvisedError {
     }
 }
 
-/// An error of a scan of a piece of a file. The whole file may be read without an error, or with another one. The text is that
-/// of the error of the piece, in which records are counted from the beginning of the piece.
+/// An error of a scan of a piece of a file. The whole file may be read without an error, or with
+/// another one. The text is that of the error of the piece, in which records are counted from the
+/// beginning of the piece.
 #[derive(Debug)]
 pub struct PieceError(DataFusionError);
 

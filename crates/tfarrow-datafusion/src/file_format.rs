@@ -1,4 +1,5 @@
-//! TFRecord as a [`FileFormat`] of DataFusion, for `COPY .. TO .. STORED AS TFRECORD` and for listing tables.
+//! TFRecord as a [`FileFormat`] of DataFusion, for `COPY .. TO .. STORED AS TFRECORD` and for
+//! listing tables.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -36,7 +37,8 @@ use crate::{
     write::{output_folder::PART, sink::TfRecordSink},
 };
 
-/// Creates a `TfRecordFormat` from the options of a statement. DataFusion selects the factory by its file extension.
+/// Creates a `TfRecordFormat` from the options of a statement. DataFusion selects the factory by
+/// its file extension.
 #[derive(Debug)]
 pub struct TfRecordFormatFactory(&'static str);
 
@@ -48,7 +50,11 @@ impl TfRecordFormatFactory {
     }
 
     fn format(&self, options: TfRecordOptions, has_compression: bool) -> Arc<dyn FileFormat> {
-        Arc::new(TfRecordFormat { options, has_compression, extension: self.0 })
+        Arc::new(TfRecordFormat {
+            options,
+            has_compression,
+            extension: self.0,
+        })
     }
 }
 
@@ -59,12 +65,21 @@ impl GetExt for TfRecordFormatFactory {
 }
 
 impl FileFormatFactory for TfRecordFormatFactory {
-    fn create(&self, state: &dyn Session, options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
+    fn create(
+        &self,
+        state: &dyn Session,
+        options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
         // DataFusion handles its own options, such as `execution.keep_partition_by_columns`.
-        let given = options.iter().filter(|(name, _)| !name.starts_with("execution."));
+        let given = options
+            .iter()
+            .filter(|(name, _)| !name.starts_with("execution."));
         let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
         let has_compression = options.keys().any(|name| name.ends_with(".compression"));
-        Ok(self.format(TfRecordOptions::of(state.config()).with(given)?, has_compression))
+        Ok(self.format(
+            TfRecordOptions::of(state.config()).with(given)?,
+            has_compression,
+        ))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
@@ -74,9 +89,9 @@ impl FileFormatFactory for TfRecordFormatFactory {
 
 /// The format of TFRecord files that a statement writes, or that a listing table reads.
 ///
-/// The columns of a listing table are inferred from the option `sample_records` of [`TfRecordOptions`]. A
-/// [`TfRecordTable`](crate::TfRecordTable) finds files by content, has columns of folders and metadata, and reads one file on all
-/// cores from its own stores.
+/// The columns of a listing table are inferred from the option `sample_records` of
+/// [`TfRecordOptions`]. A [`TfRecordTable`](crate::TfRecordTable) finds files by content, has
+/// columns of folders and metadata, and reads one file on all cores from its own stores.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -102,17 +117,35 @@ pub struct TfRecordFormat {
 }
 
 impl TfRecordFormat {
-    /// The format with these options. Metadata columns and `piece_bytes` apply to [`TfRecordTable`](crate::TfRecordTable) only.
+    /// The format with these options. Metadata columns and `piece_bytes` apply to
+    /// [`TfRecordTable`](crate::TfRecordTable) only.
     pub fn new(options: TfRecordOptions) -> Self {
-        Self { options, has_compression: false, extension: TFRECORD_EXTENSIONS[0] }
+        Self {
+            options,
+            has_compression: false,
+            extension: TFRECORD_EXTENSIONS[0],
+        }
     }
 
     /// Infers the columns of objects from all records or from a sample. Blocks the thread.
     ///
     /// # Errors
-    /// An object that cannot be read, a corrupt record unless such records are skipped, and a feature of several kinds.
-    fn infer(&self, store: &dyn ObjectStore, objects: &[ObjectMeta], runtime: &Handle) -> Result<SchemaRef> {
-        let TfRecordOptions { layout, record_type, on_conflict, limits, sample, .. } = self.options;
+    /// An object that cannot be read, a corrupt record unless such records are skipped, and a
+    /// feature of several kinds.
+    fn infer(
+        &self,
+        store: &dyn ObjectStore,
+        objects: &[ObjectMeta],
+        runtime: &Handle,
+    ) -> Result<SchemaRef> {
+        let TfRecordOptions {
+            layout,
+            record_type,
+            on_conflict,
+            limits,
+            sample,
+            ..
+        } = self.options;
         let (step, most) = match sample {
             Sample::All => (1, usize::MAX),
             Sample::Records(records) => (objects.len().div_ceil(SAMPLE_SHARDS).max(1), records),
@@ -125,7 +158,9 @@ impl TfRecordFormat {
             self.observe(store, object, runtime, most, &mut summary)?;
         }
         let inferred = Inferred::of_summary(summary, names);
-        let schema = inferred.schema_with(layout, record_type, on_conflict).map_err(external)?;
+        let schema = inferred
+            .schema_with(layout, record_type, on_conflict)
+            .map_err(external)?;
         Ok(visible(&schema, self.options.bytes_type.is_view()))
     }
 
@@ -138,15 +173,28 @@ impl TfRecordFormat {
         most: usize,
         summary: &mut Summary,
     ) -> Result<()> {
-        let TfRecordOptions { verify_crc, on_error, partial_tail, limits, .. } = self.options;
-        let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
+        let TfRecordOptions {
+            verify_crc,
+            on_error,
+            partial_tail,
+            limits,
+            ..
+        } = self.options;
+        let read = ReadOptions {
+            on_error,
+            partial_tail,
+            limits,
+            ..ReadOptions::default()
+        };
         let name = object.location.to_string();
         let bytes = open_object(store, &object.location, 0, runtime);
         let bytes = bytes.map_err(|error| external(tfarrow_dataset::Error::io(&name, error)))?;
         let mut reader = ShardReader::from_read(bytes, &name, &read).map_err(external)?;
         let mut left = most;
         while left > 0 {
-            let Some(records) = reader.next().map_err(external)? else { break };
+            let Some(records) = reader.next().map_err(external)? else {
+                break;
+            };
             let count = records.len().min(left);
             let (records, _) = records.split_at(count);
             left -= count;
@@ -170,7 +218,11 @@ impl Default for TfRecordFormat {
 #[async_trait]
 impl FileFormat for TfRecordFormat {
     fn get_ext(&self) -> String {
-        format!("{}{}", TFRECORD_EXTENSIONS[0], self.options.compression.suffix())
+        format!(
+            "{}{}",
+            TFRECORD_EXTENSIONS[0],
+            self.options.compression.suffix()
+        )
     }
 
     fn get_ext_with_compression(&self, _compression: &FileCompressionType) -> Result<String> {
@@ -188,7 +240,10 @@ impl FileFormat for TfRecordFormat {
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
-        let format = Self { options: self.options.clone(), ..*self };
+        let format = Self {
+            options: self.options.clone(),
+            ..*self
+        };
         let (store, objects, runtime) = (Arc::clone(store), objects.to_vec(), Handle::current());
         blocking(move || format.infer(store.as_ref(), &objects, &runtime)).await
     }
@@ -230,7 +285,9 @@ impl FileFormat for TfRecordFormat {
         if let (Some(named), true) = (Compression::of_name(name).1, self.has_compression)
             && named != compression
         {
-            return plan_err!("{name}: the extension is that of {named}, but the option compression is {compression}");
+            return plan_err!(
+                "{name}: the extension is that of {named}, but the option compression is {compression}"
+            );
         }
         write(input, config, order, self.options.clone(), PART.to_owned())
     }
@@ -250,7 +307,8 @@ impl FileFormat for TfRecordFormat {
     }
 }
 
-/// Plans a sink that writes the rows of `input`. The names of shards start with `stem` unless the statement names a file.
+/// Plans a sink that writes the rows of `input`. The names of shards start with `stem` unless the
+/// statement names a file.
 ///
 /// # Errors
 /// The query has no columns, or a column cannot be encoded as a feature.

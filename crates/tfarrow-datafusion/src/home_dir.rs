@@ -6,7 +6,10 @@ pub struct HomeDir(String);
 impl HomeDir {
     /// The home directory of the current user; `None` if the system has none for the user.
     pub fn of_user() -> Option<Self> {
-        let folder = std::env::home_dir()?.to_str()?.trim_end_matches('/').to_owned();
+        let folder = std::env::home_dir()?
+            .to_str()?
+            .trim_end_matches('/')
+            .to_owned();
         Some(Self(folder))
     }
 
@@ -27,9 +30,13 @@ mod tests {
     #[test]
     fn only_a_leading_tilde_of_the_user_is_expanded() {
         let home = HomeDir("/home/me".to_owned());
-        for (name, expanded) in
-            [("~/x", "/home/me/x"), ("~", "/home/me"), ("~you/x", "~you/x"), ("a/~/x", "a/~/x"), ("", "")]
-        {
+        for (name, expanded) in [
+            ("~/x", "/home/me/x"),
+            ("~", "/home/me"),
+            ("~you/x", "~you/x"),
+            ("a/~/x", "a/~/x"),
+            ("", ""),
+        ] {
             let mut name = name.to_owned();
             home.expand(&mut name);
             assert_eq!(name, expanded);

@@ -1,4 +1,5 @@
-//! TFRecord for [DataFusion](https://datafusion.apache.org): a table provider with its scan and filters, a sink, options and functions.
+//! TFRecord for [DataFusion](https://datafusion.apache.org): a table provider with its scan and
+//! filters, a sink, options and functions.
 //!
 //! ```
 //! use datafusion::prelude::SessionContext;
@@ -18,16 +19,20 @@
 //! shards   filter          INSERT
 //! ```
 //!
-//! - [`TfRecordFormat`] is the format for listing tables: `register_listing_table` of DataFusion works with it.
-//! - [`SessionContextTfRecordExt`] adds `read_tfrecord`, `register_tfrecord` and the statements for TFRECORD to any session. The crate
-//!   `tfarrow-sql` creates sessions in which names of files are tables.
+//! - [`TfRecordFormat`] is the format for listing tables: `register_listing_table` of DataFusion
+//!   works with it.
+//! - [`SessionContextTfRecordExt`] adds `read_tfrecord`, `register_tfrecord` and the statements for
+//!   TFRECORD to any session. The crate `tfarrow-sql` creates sessions in which names of files are
+//!   tables.
 //! - [`TfRecordOptions`] are the options `tfarrow.x` of `SET`.
-//! - A scan decodes only the features that a query needs. All cores decode one file; its batches keep the order of the file.
+//! - A scan decodes only the features that a query needs. All cores decode one file; its batches
+//!   keep the order of the file.
 //!
 //! # Errors
-//! An error of a file is a [`tfarrow_dataset::Error`], or an [`AdvisedError`] with such an error if SQL has a remedy.
-//! [`DataFusionError::External`](datafusion::error::DataFusionError::External) contains it, with file, record, byte and
-//! feature. The crate prints nothing: features without a column and skipped records are reported to a callback ([`OnNotice`]).
+//! An error of a file is a [`tfarrow_dataset::Error`], or an [`AdvisedError`] with such an error if
+//! SQL has a remedy. [`DataFusionError::External`](datafusion::error::DataFusionError::External)
+//! contains it, with file, record, byte and feature. The crate prints nothing: features without a
+//! column and skipped records are reported to a callback ([`OnNotice`]).
 
 mod blocking;
 mod error;
@@ -57,7 +62,9 @@ pub use row_message::{RowMessage, send_rows};
 pub use scan::{opener::TfRecordOpener, source::TfRecordSource};
 pub use schema::provenance::SchemaProvenance;
 pub use session::SessionContextTfRecordExt;
-pub use table::{TfRecordTable, event_table::EventTable, external_table::TfRecordTableFactory, registry::queried};
+pub use table::{
+    TfRecordTable, event_table::EventTable, external_table::TfRecordTableFactory, registry::queried,
+};
 pub use write::{
     output_schema::{check_names, without_views},
     sink::TfRecordSink,
@@ -85,7 +92,8 @@ pub mod internals {
         schema::{columns::Columns, partition_columns::PartitionColumns},
         session::register_format_and_functions,
         table::{
-            event_table::are_event_columns, files::spooled, partitioned_file, piece_of, registry::TableRegistry, urls,
+            event_table::are_event_columns, files::spooled, partitioned_file, piece_of,
+            registry::TableRegistry, urls,
         },
         task_context::copy_of,
         write::{

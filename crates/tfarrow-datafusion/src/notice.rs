@@ -1,5 +1,5 @@
-//! Notices of a scan besides its rows: features without a column, each name once, a field that messages do not define, and
-//! skipped records.
+//! Notices of a scan besides its rows: features without a column, each name once, a field that
+//! messages do not define, and skipped records.
 
 use std::{
     collections::BTreeSet,
@@ -21,8 +21,8 @@ use crate::{remedy::SAMPLE_ALL, schema::provenance::SchemaProvenance};
 pub struct UnknownFeatures {
     /// Their names, sorted.
     pub names: Vec<String>,
-    /// The size of the sample that the schema was inferred from, in words; `None` if all records were read, or the schema was
-    /// declared.
+    /// The size of the sample that the schema was inferred from, in words; `None` if all records
+    /// were read, or the schema was declared.
     pub sample: Option<String>,
 }
 
@@ -32,10 +32,27 @@ const MAX_LISTED: usize = 10;
 impl UnknownFeatures {
     /// Returns the number of the features and the first of their names, without a remedy.
     pub fn description(&self) -> String {
-        let features = if self.names.len() == 1 { "feature has" } else { "features have" };
-        let names: Vec<_> = self.names.iter().take(MAX_LISTED).map(|name| format!("{name:?}")).collect();
-        let more = if self.names.len() > MAX_LISTED { ", .." } else { "" };
-        format!("{} {features} no column: {}{more}", self.names.len(), names.join(", "))
+        let features = if self.names.len() == 1 {
+            "feature has"
+        } else {
+            "features have"
+        };
+        let names: Vec<_> = self
+            .names
+            .iter()
+            .take(MAX_LISTED)
+            .map(|name| format!("{name:?}"))
+            .collect();
+        let more = if self.names.len() > MAX_LISTED {
+            ", .."
+        } else {
+            ""
+        };
+        format!(
+            "{} {features} no column: {}{more}",
+            self.names.len(),
+            names.join(", ")
+        )
     }
 }
 
@@ -57,12 +74,12 @@ pub enum Notice {
     UnknownFeatures(UnknownFeatures),
     /// A field of messages that their type does not define, by its number. Such fields are skipped.
     UnknownField(u32),
-    /// Records skipped since the last notice. A scan sends one before it returns the rows after them, and thus several
-    /// in a query: [`DamageReport::merge`] adds them up. Its faults have the shard number 0; their errors have the
-    /// paths.
+    /// Records skipped since the last notice. A scan sends one before it returns the rows after
+    /// them, and thus several in a query: [`DamageReport::merge`] adds them up. Its faults have the
+    /// shard number 0; their errors have the paths.
     Skipped(DamageReport),
-    /// Columns of a query, or of a file of another format, that `SUMMARIZE` leaves out because no record can hold them, and
-    /// values that it changes.
+    /// Columns of a query, or of a file of another format, that `SUMMARIZE` leaves out because no
+    /// record can hold them, and values that it changes.
     Losses(RowLosses),
     /// Why the records of a file have no features to summarize.
     NoFeatures(String),
@@ -113,8 +130,8 @@ impl SessionNotices {
     }
 }
 
-/// Sends the notices of the scans of a table. Each unknown feature is reported once in the lifetime of the table, and one
-/// unknown field.
+/// Sends the notices of the scans of a table. Each unknown feature is reported once in the lifetime
+/// of the table, and one unknown field.
 #[derive(Default)]
 pub struct NoticeSender {
     on_notice: Option<OnNotice>,
@@ -127,14 +144,20 @@ pub struct NoticeSender {
 impl NoticeSender {
     /// Creates a sender to this callback.
     pub fn new(on_notice: Option<OnNotice>) -> Self {
-        Self { on_notice, ..Self::default() }
+        Self {
+            on_notice,
+            ..Self::default()
+        }
     }
 
     /// Reports the features among `names` that have not been reported yet.
     pub fn send_unknown(&self, names: BTreeSet<String>, provenance: &SchemaProvenance) {
         let Some(send) = &self.on_notice else { return };
         let mut reported = self.reported.lock();
-        let names: Vec<_> = names.into_iter().filter(|name| reported.insert(name.clone())).collect();
+        let names: Vec<_> = names
+            .into_iter()
+            .filter(|name| reported.insert(name.clone()))
+            .collect();
         drop(reported);
         if !names.is_empty() {
             let sample = provenance.sample().map(|sample| sample.to_string());

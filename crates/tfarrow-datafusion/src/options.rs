@@ -1,4 +1,5 @@
-//! Options of TFRecord tables and files, with the same names in SQL (`SET tfarrow.layout = 'list'`) and in Rust.
+//! Options of TFRecord tables and files, with the same names in SQL (`SET tfarrow.layout = 'list'`)
+//! and in Rust.
 
 use std::{any::Any, fmt, num::NonZeroUsize, path::PathBuf, str::FromStr};
 
@@ -26,8 +27,9 @@ pub(crate) const FILE_COLUMN: &str = "_file";
 /// Maximum number of shards that one statement may write; each has an open file.
 const MAX_SHARDS: usize = 1000;
 
-/// Options of TFRecord tables, and of writing TFRecord files. `SET` changes the options of tables that are created later.
-/// `OPTIONS` of a statement and arguments of `read_tfrecord` take precedence, for their table only.
+/// Options of TFRecord tables, and of writing TFRecord files. `SET` changes the options of tables
+/// that are created later. `OPTIONS` of a statement and arguments of `read_tfrecord` take
+/// precedence, for their table only.
 ///
 /// | option | values | by default |
 /// |---|---|---|
@@ -52,7 +54,8 @@ const MAX_SHARDS: usize = 1000;
 /// | `lossy` | `true`, `false` | `false` |
 /// | `round_floats` | `true`, `false` | `false` |
 ///
-/// The last five are options of writing. The compression of files that are read is detected from their content.
+/// The last five are options of writing. The compression of files that are read is detected from
+/// their content.
 ///
 /// ```
 /// use datafusion::common::config::ExtensionOptions;
@@ -72,8 +75,8 @@ pub struct TfRecordOptions {
     pub record_type: Option<RecordType>,
     /// The file that defines the type of the records, if they are messages of another type.
     pub proto: Option<PathBuf>,
-    /// The name of the type of the records in `proto`, or without a file `tensorflow.Event`. Without a name, TensorBoard's files
-    /// are read as a view of their values.
+    /// The name of the type of the records in `proto`, or without a file `tensorflow.Event`.
+    /// Without a name, TensorBoard's files are read as a view of their values.
     pub message: Option<String>,
     /// How to handle a feature with more than one kind.
     pub on_conflict: OnConflict,
@@ -85,32 +88,39 @@ pub struct TfRecordOptions {
     pub on_error: OnError,
     /// How to handle a truncated last record.
     pub partial_tail: PartialTail,
-    /// Limits on records and columns. Only the session sets them; there is no option of this name in SQL.
+    /// Limits on records and columns. Only the session sets them; there is no option of this name
+    /// in SQL.
     pub limits: Limits,
     /// Arrow types of bytes and text.
     pub bytes_type: BytesType,
     /// Columns with the origin of each record.
     pub metadata_columns: MetadataColumns,
-    /// Whether to leave out the values of TensorBoard's events that a later restart of their run replaces, as TensorBoard does: the
-    /// values before the event of the restart, from its step on.
+    /// Whether to leave out the values of TensorBoard's events that a later restart of their run
+    /// replaces, as TensorBoard does: the values before the event of the restart, from its step on.
     pub purge_orphaned_data: bool,
-    /// Whether to evaluate filters in the scan, and to decode other columns only for the rows that pass.
+    /// Whether to evaluate filters in the scan, and to decode other columns only for the rows that
+    /// pass.
     pub pushdown_filters: bool,
-    /// Whether rows of a query without sort, join, group or window keep the order of the files and records. Otherwise their
-    /// order depends on the timing of threads. See [`PreserveOrder`](crate::PreserveOrder).
+    /// Whether rows of a query without sort, join, group or window keep the order of the files and
+    /// records. Otherwise their order depends on the timing of threads. See
+    /// [`PreserveOrder`](crate::PreserveOrder).
     pub preserve_order: bool,
-    /// Minimum bytes of a piece of a file, where fewer files than partitions are scanned; `None`: each file is read by one task.
-    /// Only an `tfarrow_sql::Engine` reads a query again after an error of a piece.
+    /// Minimum bytes of a piece of a file, where fewer files than partitions are scanned; `None`:
+    /// each file is read by one task. Only an `tfarrow_sql::Engine` reads a query again after an
+    /// error of a piece.
     pub piece_bytes: Option<NonZeroUsize>,
     /// Compression of written files.
     pub compression: Compression,
-    /// Number of shards to write, with names as in TensorFlow; `None`: DataFusion determines the number of files.
+    /// Number of shards to write, with names as in TensorFlow; `None`: DataFusion determines the
+    /// number of files.
     pub shards: Option<NonZeroUsize>,
     /// Whether to replace existing files.
     pub overwrite: bool,
-    /// Whether to write values that TFRecord cannot represent exactly, such as float64, as the nearest value.
+    /// Whether to write values that TFRecord cannot represent exactly, such as float64, as the
+    /// nearest value.
     pub lossy: bool,
-    /// Whether to round floats of 64 bits to those of 32 bits, the only ones of records, and to report how many changed.
+    /// Whether to round floats of 64 bits to those of 32 bits, the only ones of records, and to
+    /// report how many changed.
     pub round_floats: bool,
 }
 
@@ -157,14 +167,30 @@ pub struct MetadataColumns {
 
 impl MetadataColumns {
     /// No metadata columns.
-    pub const NONE: Self = Self { file: false, record: false, offset: false, raw: false };
+    pub const NONE: Self = Self {
+        file: false,
+        record: false,
+        offset: false,
+        raw: false,
+    };
     /// All metadata columns.
-    pub const ALL: Self = Self { file: true, record: true, offset: true, raw: true };
+    pub const ALL: Self = Self {
+        file: true,
+        record: true,
+        offset: true,
+        raw: true,
+    };
 
-    /// The roles of the columns that a decoder produces: all except `_file`, which is a partition column.
+    /// The roles of the columns that a decoder produces: all except `_file`, which is a partition
+    /// column.
     pub(crate) fn roles(self) -> impl Iterator<Item = Role> {
-        let all = [(self.record, Role::Index), (self.offset, Role::Offset), (self.raw, Role::Record)];
-        all.into_iter().filter_map(|(wanted, role)| wanted.then_some(role))
+        let all = [
+            (self.record, Role::Index),
+            (self.offset, Role::Offset),
+            (self.raw, Role::Record),
+        ];
+        all.into_iter()
+            .filter_map(|(wanted, role)| wanted.then_some(role))
     }
 
     /// The flag and the name of each column.
@@ -183,11 +209,19 @@ impl FromStr for MetadataColumns {
 
     fn from_str(text: &str) -> Result<Self> {
         let mut columns = Self::NONE;
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        for word in text
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+        {
             match word {
                 "none" => columns = Self::NONE,
                 "all" => columns = Self::ALL,
-                name => match columns.columns().into_iter().find(|(_, column)| *column == name) {
+                name => match columns
+                    .columns()
+                    .into_iter()
+                    .find(|(_, column)| *column == name)
+                {
                     Some((wanted, _)) => *wanted = true,
                     None => return config_err!("there is no metadata column {name:?}"),
                 },
@@ -200,7 +234,10 @@ impl FromStr for MetadataColumns {
 impl fmt::Display for MetadataColumns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut columns = *self;
-        let names = columns.columns().into_iter().filter_map(|(wanted, name)| wanted.then_some(name));
+        let names = columns
+            .columns()
+            .into_iter()
+            .filter_map(|(wanted, name)| wanted.then_some(name));
         let names = names.collect::<Vec<_>>().join(", ");
         f.pad(if names.is_empty() { "none" } else { &names })
     }
@@ -243,8 +280,9 @@ impl TfRecordOptions {
         shards.get() <= MAX_SHARDS
     }
 
-    /// Changes the defaults for plans whose partitions run as tasks in other processes. A message with an array of views
-    /// contains the buffers of all views; one ordered partition would be one task; and so would be a long file.
+    /// Changes the defaults for plans whose partitions run as tasks in other processes. A message
+    /// with an array of views contains the buffers of all views; one ordered partition would be one
+    /// task; and so would be a long file.
     pub fn prepare_for_engine(&mut self) {
         if self.bytes_type == BytesType::Auto {
             self.bytes_type = BytesType::Binary;
@@ -253,14 +291,20 @@ impl TfRecordOptions {
         self.piece_bytes = self.piece_bytes.or(NonZeroUsize::new(PIECE_BYTES));
     }
 
-    /// Returns whether options state the type of the records, so that TensorBoard's events are rows and no table of values.
+    /// Returns whether options state the type of the records, so that TensorBoard's events are rows
+    /// and no table of values.
     pub fn states_type(&self) -> bool {
         self.message.is_some() || self.record_type.is_some()
     }
 
     /// The options in `config`, or the defaults if TFRecord is not enabled in the session.
     pub fn of(config: &SessionConfig) -> Self {
-        config.options().extensions.get::<Self>().cloned().unwrap_or_default()
+        config
+            .options()
+            .extensions
+            .get::<Self>()
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Overrides options by those of a statement, whose names are `layout` or `tfarrow.layout`.
@@ -298,11 +342,19 @@ const SETTINGS: [Setting; 20] = [
     Setting {
         name: "record_type",
         // The options `proto` and `message` name the type of messages.
-        values: || format!("auto, {}", RecordType::SELF_DESCRIBED.map(RecordType::name).join(", ")),
+        values: || {
+            format!(
+                "auto, {}",
+                RecordType::SELF_DESCRIBED.map(RecordType::name).join(", ")
+            )
+        },
         description: "Type of the records; auto: inferred from the sample",
         set: |options, value| {
             put_or_auto(&mut options.record_type, value)?;
-            options.record_type.is_none_or(|it| RecordType::SELF_DESCRIBED.contains(&it)).then_some(())
+            options
+                .record_type
+                .is_none_or(|it| RecordType::SELF_DESCRIBED.contains(&it))
+                .then_some(())
         },
         show: |options| or_auto(options.record_type),
     },
@@ -317,7 +369,13 @@ const SETTINGS: [Setting; 20] = [
             }
             put_text(&mut options.proto, &file)
         },
-        show: |options| options.proto.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
+        show: |options| {
+            options
+                .proto
+                .as_ref()
+                .map(|file| file.display().to_string())
+                .unwrap_or_default()
+        },
     },
     Setting {
         name: "message",
@@ -471,7 +529,11 @@ fn put_text<T: for<'t> From<&'t str>>(option: &mut Option<T>, value: &str) -> Op
 
 fn put_or_auto<T: FromStr>(option: &mut Option<T>, value: &str) -> Option<()> {
     let value = value.to_ascii_lowercase();
-    *option = if value == "auto" { None } else { Some(value.parse().ok()?) };
+    *option = if value == "auto" {
+        None
+    } else {
+        Some(value.parse().ok()?)
+    };
     Some(())
 }
 
@@ -487,7 +549,11 @@ impl Setting {
     fn apply(&self, options: &mut TfRecordOptions, value: &str) -> Result<()> {
         let mut changed = options.clone();
         let Some(()) = (self.set)(&mut changed, value.trim()) else {
-            return config_err!("tfarrow.{}: found {value:?}, expected one of: {}", self.name, (self.values)());
+            return config_err!(
+                "tfarrow.{}: found {value:?}, expected one of: {}",
+                self.name,
+                (self.values)()
+            );
         };
         *options = changed;
         Ok(())
@@ -495,7 +561,11 @@ impl Setting {
 
     fn entry(&self, options: &TfRecordOptions) -> ConfigEntry {
         let key = format!("{PREFIX}.{}", self.name);
-        ConfigEntry { key, value: Some((self.show)(options)), description: self.description }
+        ConfigEntry {
+            key,
+            value: Some((self.show)(options)),
+            description: self.description,
+        }
     }
 }
 
@@ -544,7 +614,11 @@ mod tests {
         let mut options = TfRecordOptions::default();
         match (options.set(key, value), expect) {
             (Ok(()), Ok(expect)) => {
-                let entry = options.entries().into_iter().find(|entry| entry.key == format!("tfarrow.{key}")).unwrap();
+                let entry = options
+                    .entries()
+                    .into_iter()
+                    .find(|entry| entry.key == format!("tfarrow.{key}"))
+                    .unwrap();
                 assert_eq!(entry.value.as_deref(), Some(expect));
             }
             (Err(error), Err(expect)) => assert_eq!(error.strip_backtrace(), expect),
@@ -558,7 +632,11 @@ mod tests {
         check("record_type", "sequence_example", Ok("sequence-example"));
         check("record_type", "auto", Ok("auto"));
         check("proto", "Defs/Scenario.desc", Ok("Defs/Scenario.desc"));
-        check("message", "waymo.open_dataset.Scenario", Ok("waymo.open_dataset.Scenario"));
+        check(
+            "message",
+            "waymo.open_dataset.Scenario",
+            Ok("waymo.open_dataset.Scenario"),
+        );
         check("message", "", Ok(""));
         check("on_conflict", "Split", Ok("split"));
         check("sample_records", "10_000", Ok("10000"));
@@ -569,7 +647,11 @@ mod tests {
         check("partial_tail", "ignore", Ok("ignore"));
         check("bytes_type", "binary_view", Ok("binary_view"));
         check("metadata_columns", "_record,_file", Ok("_file, _record"));
-        check("metadata_columns", "all", Ok("_file, _record, _offset, _raw"));
+        check(
+            "metadata_columns",
+            "all",
+            Ok("_file, _record, _offset, _raw"),
+        );
         check("metadata_columns", "", Ok("none"));
         check("compression", "GZIP", Ok("gzip"));
         check("shards", "8", Ok("8"));

@@ -1,5 +1,5 @@
-//! Remedies in SQL. The codec and the data set return remedies as data; this module words them as statements, options and
-//! functions.
+//! Remedies in SQL. The codec and the data set return remedies as data; this module words them as
+//! statements, options and functions.
 
 use arrow_schema::DataType;
 use tfarrow_codec::{ErrorKind as CodecErrorKind, RecordType, Remedy, Rewrite};
@@ -10,7 +10,8 @@ use crate::schema::provenance::SchemaProvenance;
 /// Infers the columns from all records.
 pub(crate) const SAMPLE_ALL: &str = "SET tfarrow.sample_records = 'all'";
 
-/// The remedies that can be expressed in SQL, as the end of a sentence; `None` if there are none, as for a limit.
+/// The remedies that can be expressed in SQL, as the end of a sentence; `None` if there are none,
+/// as for a limit.
 pub fn sql_advice(remedies: &[Remedy]) -> Option<String> {
     let words: Vec<_> = remedies.iter().filter_map(words).collect();
     (!words.is_empty()).then(|| words.join(", or "))
@@ -18,13 +19,23 @@ pub fn sql_advice(remedies: &[Remedy]) -> Option<String> {
 
 fn words(remedy: &Remedy) -> Option<String> {
     Some(match remedy {
-        Remedy::ReadAs(RecordType::Raw) => "SET tfarrow.record_type = 'raw' reads the records as they are".to_owned(),
-        Remedy::ReadAs(record_type) => format!("SET tfarrow.record_type = '{record_type}' reads them as such"),
-        Remedy::StateRecordType => "SET tfarrow.record_type = 'sequence-example' or 'raw' states their type".to_owned(),
-        Remedy::NewerDescriptor => "OPTIONS (proto 'FILE') with a newer file may define the field".to_owned(),
+        Remedy::ReadAs(RecordType::Raw) => {
+            "SET tfarrow.record_type = 'raw' reads the records as they are".to_owned()
+        }
+        Remedy::ReadAs(record_type) => {
+            format!("SET tfarrow.record_type = '{record_type}' reads them as such")
+        }
+        Remedy::StateRecordType => {
+            "SET tfarrow.record_type = 'sequence-example' or 'raw' states their type".to_owned()
+        }
+        Remedy::NewerDescriptor => {
+            "OPTIONS (proto 'FILE') with a newer file may define the field".to_owned()
+        }
         Remedy::SampleAll => format!("{SAMPLE_ALL} infers the columns from all records"),
         Remedy::WidenToList => "SET tfarrow.layout = 'list' or a declared list reads it".to_owned(),
-        Remedy::WidenToBinary => "SET tfarrow.layout = 'list' or a declared binary column reads it".to_owned(),
+        Remedy::WidenToBinary => {
+            "SET tfarrow.layout = 'list' or a declared binary column reads it".to_owned()
+        }
         Remedy::SplitKinds => "SET tfarrow.on_conflict = 'split' gives each a column".to_owned(),
         Remedy::WriteAs(record_type) => format!("OPTIONS (record_type '{record_type}') writes it"),
         Remedy::AllowLossy => "OPTIONS (lossy true) allows the change".to_owned(),
@@ -62,12 +73,20 @@ pub fn sql_rewrite(column: &str, with: &Rewrite) -> String {
         Rewrite::Unnest => format!("SELECT unnest({name}) AS {name} .. unnests it"),
         Rewrite::Flatten => format!("SELECT flatten({name}) AS {name} .. flattens it"),
         Rewrite::Fields(fields) => {
-            let field = |field: &String| format!("{name}['{}'] AS {}", field.replace('\'', "''"), part(field));
-            format!("SELECT {} .. flattens it", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+            let field = |field: &String| {
+                format!("{name}['{}'] AS {}", field.replace('\'', "''"), part(field))
+            };
+            format!(
+                "SELECT {} .. flattens it",
+                fields.iter().map(field).collect::<Vec<_>>().join(", ")
+            )
         }
         Rewrite::MapKeys => format!("SELECT {name}['KEY'] AS {} .. takes out a key", part("KEY")),
         Rewrite::UnionFields => {
-            format!("SELECT union_extract({name}, 'FIELD') AS {} .. takes out a field", part("FIELD"))
+            format!(
+                "SELECT union_extract({name}, 'FIELD') AS {} .. takes out a field",
+                part("FIELD")
+            )
         }
         Rewrite::Alone => format!("SELECT {name} .. selects it"),
     }
@@ -96,12 +115,22 @@ pub fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Option<Strin
     let remedies = error.remedies();
     let advice = sql_advice(&remedies)?;
     let is_schema = |remedy: &Remedy| {
-        matches!(remedy, Remedy::WidenToList | Remedy::WidenToBinary | Remedy::ReadAs(_) | Remedy::StateRecordType)
+        matches!(
+            remedy,
+            Remedy::WidenToList
+                | Remedy::WidenToBinary
+                | Remedy::ReadAs(_)
+                | Remedy::StateRecordType
+        )
     };
-    let sample = provenance.sample().filter(|_| remedies.iter().any(is_schema));
+    let sample = provenance
+        .sample()
+        .filter(|_| remedies.iter().any(is_schema));
     Some(match sample {
         Some(sample) => {
-            format!("the schema was inferred from {sample}: {SAMPLE_ALL} infers it from all records, or {advice}")
+            format!(
+                "the schema was inferred from {sample}: {SAMPLE_ALL} infers it from all records, or {advice}"
+            )
         }
         None => advice,
     })
@@ -117,10 +146,12 @@ pub fn conflicting_feature(error: &Error) -> Option<&str> {
     }
 }
 
-/// Advice on a feature that has another kind than its column: the position of the first record of the sample with the kind of
-/// the column, and the options for columns of both kinds.
+/// Advice on a feature that has another kind than its column: the position of the first record of
+/// the sample with the kind of the column, and the options for columns of both kinds.
 pub fn kind_advice(feature: &str, provenance: &SchemaProvenance) -> Option<String> {
-    let (kind, seen) = provenance.features(feature).find_map(|feature| feature.kinds().next())?;
+    let (kind, seen) = provenance
+        .features(feature)
+        .find_map(|feature| feature.kinds().next())?;
     let (kind, first) = (kind.name(), provenance.first(seen)?);
     let split = format!("{SAMPLE_ALL} and tfarrow.on_conflict = 'split' give each kind a column");
     Some(format!("the first {kind} is in {first}; {split}"))
@@ -136,7 +167,10 @@ mod tests {
         let expected = r#"SELECT "x"['a'] AS "x.a", "x"['b''"'] AS "x.b'""" .. flattens it"#;
         assert_eq!(sql_rewrite("x", &fields), expected);
         let expected = r#"SELECT CAST("an ""x""" AS BIGINT) AS "an ""x""" .. converts it"#;
-        assert_eq!(sql_rewrite("an \"x\"", &Rewrite::Cast(DataType::Int64)), expected);
+        assert_eq!(
+            sql_rewrite("an \"x\"", &Rewrite::Cast(DataType::Int64)),
+            expected
+        );
         let expected = r#"SELECT "an ""x"""['KEY'] AS "an ""x"".KEY" .. takes out a key"#;
         assert_eq!(sql_rewrite("an \"x\"", &Rewrite::MapKeys), expected);
     }

@@ -59,7 +59,9 @@ mod tests {
     };
 
     use arrow_array::{ArrayRef, Int64Array};
-    use datafusion::{common::exec_datafusion_err, error::Result, physical_plan::stream::RecordBatchStreamAdapter};
+    use datafusion::{
+        common::exec_datafusion_err, error::Result, physical_plan::stream::RecordBatchStreamAdapter,
+    };
     use futures::{executor::block_on, stream};
 
     use super::*;
@@ -87,7 +89,10 @@ mod tests {
             Ending::Panics => panic!("a panic in the query"),
             Ending::Done | Ending::PanicsInPlan => None,
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(batch(0).schema(), stream::iter(rows))))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            batch(0).schema(),
+            stream::iter(rows),
+        )))
     }
 
     /// The messages of a query on a thread of its own, until its sender is gone.
@@ -102,7 +107,10 @@ mod tests {
             RowMessage::Failed(error) => panic!("{error}"),
         });
         let received = received.collect();
-        assert_eq!(thread.join().is_err(), matches!(ending, Ending::Panics | Ending::PanicsInPlan));
+        assert_eq!(
+            thread.join().is_err(),
+            matches!(ending, Ending::Panics | Ending::PanicsInPlan)
+        );
         received
     }
 

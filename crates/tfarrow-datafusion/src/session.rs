@@ -27,7 +27,9 @@ pub fn register_format_and_functions(context: &SessionContext) -> Result<()> {
     }
     let state = context.state_ref();
     let mut state = state.write();
-    state.table_factories_mut().insert("TFRECORD".to_owned(), Arc::new(TfRecordTableFactory));
+    state
+        .table_factories_mut()
+        .insert("TFRECORD".to_owned(), Arc::new(TfRecordTableFactory));
     for factory in TfRecordFormatFactory::all() {
         state.register_file_format(Arc::new(factory), true)?;
     }
@@ -36,7 +38,8 @@ pub fn register_format_and_functions(context: &SessionContext) -> Result<()> {
 
 /// Extends any [`SessionContext`] with TFRecord.
 pub trait SessionContextTfRecordExt {
-    /// Returns a data frame of `source`, which is a file, a folder, a glob, or `-` for standard input.
+    /// Returns a data frame of `source`, which is a file, a folder, a glob, or `-` for standard
+    /// input.
     ///
     /// ```
     /// use datafusion::prelude::{SessionContext, col};
@@ -52,7 +55,11 @@ pub trait SessionContextTfRecordExt {
     ///
     /// # Errors
     /// The errors of [`TfRecordTable::open`].
-    fn read_tfrecord(&self, source: &str, options: &TfRecordOptions) -> impl Future<Output = Result<DataFrame>> + Send;
+    fn read_tfrecord(
+        &self,
+        source: &str,
+        options: &TfRecordOptions,
+    ) -> impl Future<Output = Result<DataFrame>> + Send;
 
     /// Registers `source` as the table `name`.
     ///
@@ -77,8 +84,9 @@ pub trait SessionContextTfRecordExt {
         options: &TfRecordOptions,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Enables `CREATE EXTERNAL TABLE .. STORED AS TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`, `SET tfarrow.x`, and the functions for
-    /// tensors, images and events. For long records under a memory limit, build the state with [`LongRows`](crate::LongRows).
+    /// Enables `CREATE EXTERNAL TABLE .. STORED AS TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`,
+    /// `SET tfarrow.x`, and the functions for tensors, images and events. For long records under a
+    /// memory limit, build the state with [`LongRows`](crate::LongRows).
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -103,7 +111,12 @@ impl SessionContextTfRecordExt for SessionContext {
         self.read_table(queried(TfRecordTable::open(source, options).await?)?)
     }
 
-    async fn register_tfrecord(&self, name: &str, source: &str, options: &TfRecordOptions) -> Result<()> {
+    async fn register_tfrecord(
+        &self,
+        name: &str,
+        source: &str,
+        options: &TfRecordOptions,
+    ) -> Result<()> {
         let table = TfRecordTable::open(source, options).await?;
         let table = match self.state().config().get_extension::<TableRegistry>() {
             Some(registry) => registry.register(table, name)?,
@@ -115,14 +128,22 @@ impl SessionContextTfRecordExt for SessionContext {
 
     fn enable_tfrecord(&self) -> Result<()> {
         let registry = Arc::new(TableRegistry::new(SessionNotices::default()));
-        if self.state().config().get_extension::<TableRegistry>().is_some() {
+        if self
+            .state()
+            .config()
+            .get_extension::<TableRegistry>()
+            .is_some()
+        {
             return plan_err!("TFRecord is already enabled in this session");
         }
         {
             let state = self.state_ref();
             let mut state = state.write();
             let config = state.config_mut();
-            config.options_mut().extensions.insert(TfRecordOptions::default());
+            config
+                .options_mut()
+                .extensions
+                .insert(TfRecordOptions::default());
             config.set_extension(registry);
         }
         register_format_and_functions(self)

@@ -4,10 +4,16 @@
 //! cargo bench -p tfarrow-dataset --bench floor -- shards/*.tfrecord
 //! ```
 //!
-//! Plain files are read in blocks by all cores, with `pread` into buffers that are reused, and the CRC32C of each block is
-//! computed. Compressed files are decompressed by one core each, because decompression cannot start in the middle of a gzip
-//! member. Prints the best of several runs: seconds, and decompressed megabytes per second.
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark for the terminal")]
+//! Plain files are read in blocks by all cores, with `pread` into buffers that are reused, and the
+//! CRC32C of each block is computed. Compressed files are decompressed by one core each, because
+//! decompression cannot start in the middle of a gzip member. Prints the best of several runs:
+//! seconds, and decompressed megabytes per second.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark for the terminal"
+)]
 
 use std::{
     fs::File,
@@ -32,7 +38,10 @@ enum Piece {
 }
 
 fn main() {
-    let paths: Vec<_> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let paths: Vec<_> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with("--"))
+        .collect();
     if paths.is_empty() {
         // `cargo bench` runs all benchmarks, and this one needs arguments.
         return;
@@ -47,7 +56,9 @@ fn main() {
                 let blocks = file.metadata().unwrap().len().div_ceil(BLOCK);
                 pieces.extend((0..blocks).map(|block| Piece::Block(index, block * BLOCK)));
             }
-            Compression::Gzip | Compression::Zlib | Compression::Snappy => pieces.push(Piece::Inflate(index)),
+            Compression::Gzip | Compression::Zlib | Compression::Snappy => {
+                pieces.push(Piece::Inflate(index))
+            }
         }
     }
     let mut best = f64::INFINITY;
@@ -83,7 +94,10 @@ fn run(files: &[File], pieces: &[Piece]) -> usize {
 fn block(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
     let mut count = 0;
     while count < buffer.len() {
-        match file.read_at(&mut buffer[count..], offset + count as u64).unwrap() {
+        match file
+            .read_at(&mut buffer[count..], offset + count as u64)
+            .unwrap()
+        {
             0 => break,
             more => count += more,
         }
@@ -109,7 +123,9 @@ fn inflate(file: &File, buffer: &mut [u8]) -> usize {
     let source = std::io::BufReader::with_capacity(128 << 10, Cursor(file, 0));
     let mut inflated: Box<dyn Read> = match Compression::of(&head) {
         Compression::Gzip => Box::new(MultiGzDecoder::new(source)),
-        Compression::Zlib | Compression::Snappy | Compression::None => Box::new(ZlibDecoder::new(source)),
+        Compression::Zlib | Compression::Snappy | Compression::None => {
+            Box::new(ZlibDecoder::new(source))
+        }
     };
     let mut bytes = 0;
     loop {

@@ -10,8 +10,12 @@ use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let sources: Vec<_> = env::args().skip(1).collect();
-    // A corrupt length ends the records of a chunk; reading goes on where both CRCs of a frame match.
-    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+    // A corrupt length ends the records of a chunk; reading goes on where both CRCs of a frame
+    // match.
+    let options = ReadOptions {
+        on_error: OnError::Skip,
+        ..ReadOptions::default()
+    };
     for shard in resolve(&sources)? {
         let mut reader = ShardReader::open(&shard, &options)?;
         let mut intact = 0;
@@ -19,7 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             match segment {
                 Segment::Records(records) => intact += count_intact(records),
                 Segment::Lost(lost) => {
-                    // A range of lost bytes may come in several pieces, of which the first one has the error.
+                    // A range of lost bytes may come in several pieces, of which the first one has
+                    // the error.
                     if let Some(error) = lost.error {
                         println!("{error}");
                     }

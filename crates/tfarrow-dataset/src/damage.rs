@@ -1,4 +1,5 @@
-//! Damage: the records and bytes that a pass over a data set skips, as counts, with the first faults and their places.
+//! Damage: the records and bytes that a pass over a data set skips, as counts, with the first
+//! faults and their places.
 
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
@@ -10,8 +11,9 @@ use crate::{Error, ErrorKind, FaultKind};
 /// The next part of a shard: records, or bytes that are skipped. Errors name the shard.
 pub type Segment = tfarrow_codec::Segment<Error>;
 
-/// Bytes of a shard that are not returned as records. They are [stored](tfarrow_codec::Lost::is_stored) bytes from the
-/// position at which a compressed file no longer decompresses up to the next gzip member.
+/// Bytes of a shard that are not returned as records. They are
+/// [stored](tfarrow_codec::Lost::is_stored) bytes from the position at which a compressed file no
+/// longer decompresses up to the next gzip member.
 pub type Lost = tfarrow_codec::Lost<Error>;
 
 /// A fault of a shard, and its place.
@@ -24,7 +26,8 @@ pub struct Fault {
     pub record: u64,
     /// The offset in the decompressed shard.
     pub offset: u64,
-    /// Number of lost bytes, including the frames of records. Bytes that cannot be decompressed are counted as stored.
+    /// Number of lost bytes, including the frames of records. Bytes that cannot be decompressed are
+    /// counted as stored.
     pub bytes: u64,
     /// The error.
     pub error: Arc<Error>,
@@ -38,7 +41,13 @@ impl Fault {
             ErrorKind::Checksum { offset, .. } => *offset,
             _ => 0,
         };
-        Self { shard, record: Self::record_of(&error), offset, bytes: 0, error: Arc::new(error) }
+        Self {
+            shard,
+            record: Self::record_of(&error),
+            offset,
+            bytes: 0,
+            error: Arc::new(error),
+        }
     }
 
     /// Returns the number of the record that an error is about.
@@ -62,7 +71,9 @@ impl Fault {
             ErrorKind::Reported { fault, .. } => *fault,
             ErrorKind::Checksum { .. } => FaultKind::Data,
             ErrorKind::Codec(error) => match (error.category(), error.kind()) {
-                (Category::Corrupt, tfarrow_codec::ErrorKind::LengthCrc { .. }) => FaultKind::Length,
+                (Category::Corrupt, tfarrow_codec::ErrorKind::LengthCrc { .. }) => {
+                    FaultKind::Length
+                }
                 (Category::Corrupt, _) => FaultKind::Data,
                 (Category::Truncated, _) => FaultKind::Tail,
                 (Category::Limit, _) => FaultKind::Limit,
@@ -99,28 +110,55 @@ impl From<Fault> for ReportedFault {
             record: fault.record,
             offset: fault.offset,
             bytes: fault.bytes,
-            path: fault.error.path().map(|path| path.to_string_lossy().into_owned()),
+            path: fault
+                .error
+                .path()
+                .map(|path| path.to_string_lossy().into_owned()),
             message: fault.error.kind().to_string(),
             kind: fault.kind(),
-            remedies: fault.error.remedies().into_iter().filter(is_of_reading).collect(),
+            remedies: fault
+                .error
+                .remedies()
+                .into_iter()
+                .filter(is_of_reading)
+                .collect(),
         }
     }
 }
 
 impl From<ReportedFault> for Fault {
     fn from(reported: ReportedFault) -> Self {
-        let ReportedFault { shard, record, offset, bytes, path, message, kind, remedies } = reported;
-        let kind = ErrorKind::Reported { message, fault: kind, remedies };
+        let ReportedFault {
+            shard,
+            record,
+            offset,
+            bytes,
+            path,
+            message,
+            kind,
+            remedies,
+        } = reported;
+        let kind = ErrorKind::Reported {
+            message,
+            fault: kind,
+            remedies,
+        };
         let error = match path {
             Some(path) => Error::new(path, kind),
             None => Error::general(kind),
         };
-        Self { shard, record, offset, bytes, error: Arc::new(error) }
+        Self {
+            shard,
+            record,
+            offset,
+            bytes,
+            error: Arc::new(error),
+        }
     }
 }
 
-/// The damage that a pass over a data set or a shard skipped: counts, and the first faults in the order of the data
-/// set.
+/// The damage that a pass over a data set or a shard skipped: counts, and the first faults in the
+/// order of the data set.
 ///
 /// ```text
 /// add_record    a record that is corrupt, or does not fit      records + 1
@@ -133,9 +171,11 @@ impl From<ReportedFault> for Fault {
 pub struct DamageReport {
     /// Number of skipped records.
     pub records: u64,
-    /// Number of these that are corrupt. The others do not fit the type or the columns that they are read as.
+    /// Number of these that are corrupt. The others do not fit the type or the columns that they
+    /// are read as.
     pub corrupt: u64,
-    /// Number of ranges of bytes that are not returned as records. Each stands for one or more lost records.
+    /// Number of ranges of bytes that are not returned as records. Each stands for one or more lost
+    /// records.
     pub ranges: u64,
     /// Number of bytes in these ranges. Bytes that cannot be decompressed are counted as stored.
     pub bytes: u64,
@@ -190,26 +230,39 @@ impl DamageReport {
         match lost.error {
             Some(error) => {
                 self.ranges += 1;
-                let fault = Fault { offset: lost.offset, bytes, ..Fault::of(shard, error) };
+                let fault = Fault {
+                    offset: lost.offset,
+                    bytes,
+                    ..Fault::of(shard, error)
+                };
                 self.open.insert(shard, Arc::clone(&fault.error));
                 self.add(fault);
             }
             None => {
-                let Some(error) = self.open.get(&shard) else { return };
-                let range = self.first.iter_mut().rev().find(|fault| Arc::ptr_eq(&fault.error, error));
+                let Some(error) = self.open.get(&shard) else {
+                    return;
+                };
+                let range = self
+                    .first
+                    .iter_mut()
+                    .rev()
+                    .find(|fault| Arc::ptr_eq(&fault.error, error));
                 range.into_iter().for_each(|fault| fault.bytes += bytes);
             }
         }
     }
 
-    /// Adds a fault that is neither a record nor a range, such as that of a file that cannot be read.
+    /// Adds a fault that is neither a record nor a range, such as that of a file that cannot be
+    /// read.
     pub fn add(&mut self, fault: Fault) {
         self.count(fault.kind(), 1);
         self.keep(fault);
     }
 
     fn keep(&mut self, fault: Fault) {
-        let index = self.first.partition_point(|known| known.place() <= fault.place());
+        let index = self
+            .first
+            .partition_point(|known| known.place() <= fault.place());
         if index < self.most {
             self.first.insert(index, fault);
             self.first.truncate(self.most);
@@ -225,12 +278,22 @@ impl DamageReport {
 
     /// Adds the report of another pass, or of another part of this one.
     pub fn merge(&mut self, other: Self) {
-        let Self { records, corrupt, ranges, bytes, by_kind, first, .. } = other;
+        let Self {
+            records,
+            corrupt,
+            ranges,
+            bytes,
+            by_kind,
+            first,
+            ..
+        } = other;
         self.records += records;
         self.corrupt += corrupt;
         self.ranges += ranges;
         self.bytes += bytes;
-        by_kind.into_iter().for_each(|(kind, count)| self.count(kind, count));
+        by_kind
+            .into_iter()
+            .for_each(|(kind, count)| self.count(kind, count));
         first.into_iter().for_each(|fault| self.keep(fault));
     }
 
@@ -257,8 +320,21 @@ impl DamageReport {
 
     /// The counts, without faults.
     pub fn counts(&self) -> Self {
-        let Self { records, corrupt, ranges, bytes, .. } = *self;
-        Self { records, corrupt, ranges, bytes, by_kind: self.by_kind.clone(), ..Self::new(0) }
+        let Self {
+            records,
+            corrupt,
+            ranges,
+            bytes,
+            ..
+        } = *self;
+        Self {
+            records,
+            corrupt,
+            ranges,
+            bytes,
+            by_kind: self.by_kind.clone(),
+            ..Self::new(0)
+        }
     }
 }
 
@@ -272,7 +348,12 @@ impl fmt::Display for DamageReport {
         }
         if ranges > 0 {
             let and = if self.records > 0 { ", and " } else { "" };
-            write!(f, "{and}{bytes} byte{} in {ranges} place{}", s(bytes), s(ranges))?;
+            write!(
+                f,
+                "{and}{bytes} byte{} in {ranges} place{}",
+                s(bytes),
+                s(ranges)
+            )?;
             write!(f, " that no record can be made of")?;
         }
         match self.first() {

@@ -1,5 +1,5 @@
-//! Errors of reading and writing files, each with the path of the file. The codec's errors have the record and the
-//! byte; this module adds the path.
+//! Errors of reading and writing files, each with the path of the file. The codec's errors have the
+//! record and the byte; this module adds the path.
 
 use std::{
     fmt, fs, io,
@@ -18,8 +18,8 @@ use crate::{
 /// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error with the path of its file. The message is one line, `path: cause`. [`source`](std::error::Error::source) is
-/// the cause.
+/// An error with the path of its file. The message is one line, `path: cause`.
+/// [`source`](std::error::Error::source) is the cause.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -35,13 +35,16 @@ struct Inner {
 pub enum ErrorKind {
     /// An I/O error of the operating system, of an object store or of a web server.
     Io(io::Error),
-    /// An error of the codec: corrupt or truncated records, records that do not fit the schema, or an exceeded limit.
+    /// An error of the codec: corrupt or truncated records, records that do not fit the schema, or
+    /// an exceeded limit.
     Codec(tfarrow_codec::Error),
     /// The file is not TFRecord.
     NotTfRecord {
-        /// Description of the format that the first bytes look like, with the next step for the user if there is one.
+        /// Description of the format that the first bytes look like, with the next step for the
+        /// user if there is one.
         looks_like: String,
-        /// Whether the first bytes are those of a known format. `false` for a shard whose first bytes are corrupt.
+        /// Whether the first bytes are those of a known format. `false` for a shard whose first
+        /// bytes are corrupt.
         is_known: bool,
     },
     /// The compressed data is corrupt.
@@ -73,7 +76,8 @@ pub enum ErrorKind {
     },
     /// The rows of a file of another format than TFRecord cannot be read.
     Rows {
-        /// Description of the part of the file, such as its row group; empty if the error is about the file.
+        /// Description of the part of the file, such as its row group; empty if the error is about
+        /// the file.
         part: String,
         /// Number of the first row that may be affected, from 0.
         row: u64,
@@ -143,7 +147,8 @@ pub enum Damage {
 /// The number of files of a source that were skipped, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkippedFiles {
-    /// Files skipped because of their names: hidden ones, and indexes and descriptions of unknown format.
+    /// Files skipped because of their names: hidden ones, and indexes and descriptions of unknown
+    /// format.
     pub by_name: u64,
     /// Empty files.
     pub empty: u64,
@@ -160,7 +165,8 @@ pub struct SkippedFiles {
 }
 
 impl SkippedFiles {
-    /// Returns whether skipped files may contain data: files that were skipped for another reason than their names.
+    /// Returns whether skipped files may contain data: files that were skipped for another reason
+    /// than their names.
     pub fn may_matter(&self) -> bool {
         self.empty + self.other + self.unwanted + self.events > 0
     }
@@ -185,7 +191,15 @@ impl SkippedFiles {
 
     /// Adds the skipped files of another source.
     pub(crate) fn merge(&mut self, other: Self) {
-        let Self { by_name, empty, other, unwanted, events, example, looks_like } = other;
+        let Self {
+            by_name,
+            empty,
+            other,
+            unwanted,
+            events,
+            example,
+            looks_like,
+        } = other;
         self.by_name += by_name;
         self.empty += empty;
         self.other += other;
@@ -200,7 +214,10 @@ impl SkippedFiles {
 impl Error {
     /// Creates an error about the file at `path`.
     pub fn new(path: impl Into<PathBuf>, kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { path: Some(path.into()), kind }))
+        Self(Box::new(Inner {
+            path: Some(path.into()),
+            kind,
+        }))
     }
 
     /// Creates an error that is not about a single file.
@@ -208,8 +225,8 @@ impl Error {
         Self(Box::new(Inner { path: None, kind }))
     }
 
-    /// Creates an I/O error about the file at `path`. The operating system reports a broken link as a missing file; the
-    /// message then has the target of the link instead.
+    /// Creates an I/O error about the file at `path`. The operating system reports a broken link as
+    /// a missing file; the message then has the target of the link instead.
     pub fn io(path: impl Into<PathBuf>, error: io::Error) -> Self {
         let path = path.into();
         // A reader of the rows of a file passes on errors that have the path already.
@@ -218,9 +235,10 @@ impl Error {
             Err(error) => error,
         };
         let error = match fs::read_link(&path) {
-            Ok(target) if error.kind() == io::ErrorKind::NotFound => {
-                io::Error::new(error.kind(), format!("is a link to {}, which does not exist", shown(&target)))
-            }
+            Ok(target) if error.kind() == io::ErrorKind::NotFound => io::Error::new(
+                error.kind(),
+                format!("is a link to {}, which does not exist", shown(&target)),
+            ),
             _ => without_variant(error),
         };
         Self::new(path, ErrorKind::Io(error))
@@ -256,16 +274,26 @@ impl Error {
         self
     }
 
-    /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
+    /// Returns the actions that may resolve the error, best first; empty if there is none beyond
+    /// the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self.kind() {
             ErrorKind::Codec(error) => error.remedies(),
             ErrorKind::Io(_) if self.is_out_of_files() => vec![Remedy::RaiseOpenFiles],
-            ErrorKind::NotTfRecord { is_known: false, .. } => vec![Remedy::RepairTfRecord],
-            ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. } => vec![Remedy::RaiseLimit(Limit::InflateRatio)],
+            ErrorKind::NotTfRecord {
+                is_known: false, ..
+            } => vec![Remedy::RepairTfRecord],
+            ErrorKind::Damaged {
+                damage: Damage::Bomb { .. },
+                ..
+            } => vec![Remedy::RaiseLimit(Limit::InflateRatio)],
             ErrorKind::Damaged { .. } => vec![Remedy::Repair],
-            ErrorKind::MixedKinds { .. } => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
-            ErrorKind::MixedRecords { can_be_raw: true, .. } => vec![Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::MixedKinds { .. } => {
+                vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)]
+            }
+            ErrorKind::MixedRecords {
+                can_be_raw: true, ..
+            } => vec![Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::Exists => vec![Remedy::Overwrite],
             ErrorKind::Reported { remedies, .. } => remedies.clone(),
             ErrorKind::Io(_)
@@ -276,7 +304,9 @@ impl Error {
             | ErrorKind::NoShards { .. }
             | ErrorKind::Glob(_)
             | ErrorKind::NotAFile
-            | ErrorKind::MixedRecords { can_be_raw: false, .. }
+            | ErrorKind::MixedRecords {
+                can_be_raw: false, ..
+            }
             | ErrorKind::Descriptors(_)
             | ErrorKind::Stopped
             | ErrorKind::Usage(_) => Vec::new(),
@@ -288,17 +318,22 @@ impl Error {
         match self.kind() {
             ErrorKind::Damaged { .. } | ErrorKind::Checksum { .. } => true,
             ErrorKind::NotTfRecord { is_known, .. } => !is_known,
-            ErrorKind::Codec(error) => matches!(error.category(), Category::Corrupt | Category::Truncated),
+            ErrorKind::Codec(error) => {
+                matches!(error.category(), Category::Corrupt | Category::Truncated)
+            }
             ErrorKind::Reported { fault, .. } => match fault {
-                FaultKind::Length | FaultKind::Data | FaultKind::Tail | FaultKind::Compression => true,
+                FaultKind::Length | FaultKind::Data | FaultKind::Tail | FaultKind::Compression => {
+                    true
+                }
                 FaultKind::Message | FaultKind::Limit | FaultKind::File => false,
             },
             _ => false,
         }
     }
 
-    /// Returns whether the machine failed: it is out of file descriptors or memory, or a disk or a network cannot be
-    /// read. Such a failure is no finding about the file, and never counts as damage.
+    /// Returns whether the machine failed: it is out of file descriptors or memory, or a disk or a
+    /// network cannot be read. Such a failure is no finding about the file, and never counts as
+    /// damage.
     pub fn is_machine(&self) -> bool {
         matches!(self.kind(), ErrorKind::Io(error) if is_machine(error))
     }
@@ -317,8 +352,8 @@ impl Error {
         }
     }
 
-    /// The number of the record that caused the error; `u64::MAX` for errors without a record, which are ordered after
-    /// all records.
+    /// The number of the record that caused the error; `u64::MAX` for errors without a record,
+    /// which are ordered after all records.
     pub fn record(&self) -> u64 {
         match self.kind() {
             ErrorKind::Codec(error) => error.position().record,
@@ -339,10 +374,15 @@ impl fmt::Display for Error {
     }
 }
 
-/// Formats a path or a URL for messages: escaped if it has control characters, which could break the line, and without a password.
+/// Formats a path or a URL for messages: escaped if it has control characters, which could break
+/// the line, and without a password.
 pub fn shown(path: &Path) -> String {
     let text = without_userinfo(&path.display().to_string());
-    if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
+    if text.chars().any(char::is_control) {
+        format!("{text:?}")
+    } else {
+        text
+    }
 }
 
 impl fmt::Display for ErrorKind {
@@ -354,26 +394,49 @@ impl fmt::Display for ErrorKind {
             Self::Rows { part, source, .. } => write!(f, "{part}: {source}"),
             Self::Glob(error) => error.fmt(f),
             Self::NotTfRecord { looks_like, .. } => write!(f, "not TFRecord: {looks_like}"),
-            Self::Damaged { compression, damage, offset, record } => {
-                write!(f, "record {record}: the {compression} data {damage} at byte {offset} of the file")
+            Self::Damaged {
+                compression,
+                damage,
+                offset,
+                record,
+            } => {
+                write!(
+                    f,
+                    "record {record}: the {compression} data {damage} at byte {offset} of the file"
+                )
             }
             Self::Checksum { part, .. } => {
                 let way_out = "restore the file from a copy, or write it again";
-                write!(f, "{part} is corrupt: its checksum does not match; {way_out}")
+                write!(
+                    f,
+                    "{part} is corrupt: its checksum does not match; {way_out}"
+                )
             }
             Self::ShardLength { found, expected } => {
                 let way_out = "restore the shard from a copy, or write the data set again";
-                write!(f, "has {found} records, and {expected} by dataset_info.json; {way_out}")
+                write!(
+                    f,
+                    "has {found} records, and {expected} by dataset_info.json; {way_out}"
+                )
             }
-            Self::NoShards { looked, skipped_files } => {
-                let before = if *skipped_files == SkippedFiles::default() { "" } else { "; " };
+            Self::NoShards {
+                looked,
+                skipped_files,
+            } => {
+                let before = if *skipped_files == SkippedFiles::default() {
+                    ""
+                } else {
+                    "; "
+                };
                 write!(f, "nothing to read: {looked}{before}{skipped_files}")
             }
             Self::Exists => f.write_str("this file exists"),
-            Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
-            Self::MixedKinds { message, .. } | Self::MixedRecords { message, .. } | Self::Descriptors(message) => {
-                f.write_str(message)
+            Self::NotAFile => {
+                f.write_str("cannot be replaced by a file: it is a folder or a device")
             }
+            Self::MixedKinds { message, .. }
+            | Self::MixedRecords { message, .. }
+            | Self::Descriptors(message) => f.write_str(message),
             Self::Reported { message, .. } => f.write_str(message),
             Self::Stopped => f.write_str("stopped"),
             Self::Usage(message) => f.write_str(message),
@@ -388,7 +451,11 @@ impl fmt::Display for Damage {
             Self::Trailing => f.write_str("is followed by other data"),
             Self::Corrupt(why) => write!(f, "is corrupt ({why})"),
             Self::Bomb { limit } => {
-                write!(f, "expands more than {limit} times, like a decompression bomb (limit {}),", Limit::InflateRatio)
+                write!(
+                    f,
+                    "expands more than {limit} times, like a decompression bomb (limit {}),",
+                    Limit::InflateRatio
+                )
             }
         }
     }
@@ -409,7 +476,9 @@ impl fmt::Display for SkippedFiles {
             before = ", ";
         }
         match (&self.example, &self.looks_like) {
-            (Some(path), Some(looks_like)) => write!(f, " (such as {}, which {looks_like})", shown(path)),
+            (Some(path), Some(looks_like)) => {
+                write!(f, " (such as {}, which {looks_like})", shown(path))
+            }
             (Some(path), None) => write!(f, " (such as {})", shown(path)),
             (None, _) => Ok(()),
         }

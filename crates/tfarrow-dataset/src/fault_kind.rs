@@ -1,6 +1,7 @@
 //! The kinds of faults.
 //!
-//! A module of its own, since errors of other processes have a kind, and reports of damage use errors.
+//! A module of its own, since errors of other processes have a kind, and reports of damage use
+//! errors.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum FaultKind {
     /// A corrupt length of a record.
     Length,
-    /// A CRC of a record's data that does not match, or a checksum of a part of a Parquet or Arrow file.
+    /// A CRC of a record's data that does not match, or a checksum of a part of a Parquet or Arrow
+    /// file.
     Data,
     /// A record that is not a message of the expected type.
     Message,
@@ -25,8 +27,15 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Length, Self::Data, Self::Message, Self::Tail, Self::Compression, Self::Limit, Self::File];
+    pub const ALL: [Self; 7] = [
+        Self::Length,
+        Self::Data,
+        Self::Message,
+        Self::Tail,
+        Self::Compression,
+        Self::Limit,
+        Self::File,
+    ];
 
     /// The name, in one word.
     pub fn name(self) -> &'static str {

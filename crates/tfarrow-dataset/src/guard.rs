@@ -6,7 +6,8 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-/// Calls a library that reads a file and panics on some corrupt files, as those for Parquet and Arrow do.
+/// Calls a library that reads a file and panics on some corrupt files, as those for Parquet and
+/// Arrow do.
 ///
 /// State that `read` changes must not be used after an error, because the change may be incomplete.
 ///
@@ -15,8 +16,13 @@ use std::{
 pub fn guard<T>(read: impl FnOnce() -> T) -> io::Result<T> {
     let damaged = |panic: Box<dyn Any + Send>| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-        io::Error::new(io::ErrorKind::InvalidData, format!("corrupt: its reader failed: {text}"))
+        let text = text
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no reason given");
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("corrupt: its reader failed: {text}"),
+        )
     };
     catch_unwind(AssertUnwindSafe(read)).map_err(damaged)
 }
@@ -30,8 +36,13 @@ mod tests {
         assert_eq!(guard(|| 1).unwrap(), 1);
         let nothing: Option<u8> = std::hint::black_box(None);
         let told = guard(|| nothing.unwrap()).unwrap_err().to_string();
-        assert_eq!(told, "corrupt: its reader failed: called `Option::unwrap()` on a `None` value");
-        let told = guard(|| [0, 1][std::hint::black_box(7)]).unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "corrupt: its reader failed: called `Option::unwrap()` on a `None` value"
+        );
+        let told = guard(|| [0, 1][std::hint::black_box(7)])
+            .unwrap_err()
+            .to_string();
         assert!(told.ends_with("the len is 2 but the index is 7"), "{told}");
     }
 }

@@ -1,6 +1,7 @@
 //! Encoded images: reading headers, and decoding within a memory limit.
 //!
-//! Reading a header decodes no pixels and inflates no color profile, and takes no more memory than a copy of the image.
+//! Reading a header decodes no pixels and inflates no color profile, and takes no more memory than
+//! a copy of the image.
 
 use std::io::Cursor;
 
@@ -26,39 +27,48 @@ pub struct ImageHeader {
     pub width: u32,
     /// Number of rows.
     pub height: u32,
-    /// Number of channels per pixel, including alpha. 3 for GIF, because only its frames define transparency.
+    /// Number of channels per pixel, including alpha. 3 for GIF, because only its frames define
+    /// transparency.
     pub channels: u8,
     /// Maximum memory in bytes for decoding the image, including all buffers.
     pub decoding_bytes: u64,
 }
 
 impl ImageHeader {
-    /// Reads the header of `image`. `None` if it has another format than those of [`format`](Self::format), or if the header
-    /// is truncated or corrupt.
+    /// Reads the header of `image`. `None` if it has another format than those of
+    /// [`format`](Self::format), or if the header is truncated or corrupt.
     pub fn read(image: &[u8]) -> Option<Self> {
         let format = image::guess_format(image).ok()?;
         // Libraries panic on some corrupt headers.
         guard(|| match format {
             ImageFormat::Png => png(image),
-            ImageFormat::Bmp | ImageFormat::Gif | ImageFormat::Jpeg | ImageFormat::Tiff | ImageFormat::WebP => {
-                not_png(image, format)
-            }
+            ImageFormat::Bmp
+            | ImageFormat::Gif
+            | ImageFormat::Jpeg
+            | ImageFormat::Tiff
+            | ImageFormat::WebP => not_png(image, format),
             _ => None,
         })
         .ok()?
     }
 }
 
-/// Decodes an image, or the first frame of an animation. `None` if that would take more than `most_bytes` of memory,
-/// including all buffers, or if the image is truncated or corrupt.
+/// Decodes an image, or the first frame of an animation. `None` if that would take more than
+/// `most_bytes` of memory, including all buffers, or if the image is truncated or corrupt.
 pub fn decode_image(image: &[u8], most_bytes: u64) -> Option<DynamicImage> {
     let header = ImageHeader::read(image).filter(|header| header.decoding_bytes <= most_bytes)?;
     // Libraries panic on some corrupt images.
     guard(|| {
-        let mut decoder = decoder(image, header.format, METADATA_BYTES + 8 * u64::from(header.width))?;
+        let mut decoder = decoder(
+            image,
+            header.format,
+            METADATA_BYTES + 8 * u64::from(header.width),
+        )?;
         let mut limits = Limits::no_limits();
-        // In addition to the image that is returned. A frame of a GIF may be larger than its canvas.
-        limits.max_alloc = Some(METADATA_BYTES + header.decoding_bytes.saturating_sub(decoder.total_bytes()));
+        // In addition to the image that is returned. A frame of a GIF may be larger than its
+        // canvas.
+        limits.max_alloc =
+            Some(METADATA_BYTES + header.decoding_bytes.saturating_sub(decoder.total_bytes()));
         decoder.set_limits(limits).ok()?;
         DynamicImage::from_decoder(decoder).ok()
     })
@@ -74,8 +84,8 @@ fn decoder(image: &[u8], format: ImageFormat, most_bytes: u64) -> Option<impl Im
     reader.into_decoder().ok()
 }
 
-/// Reads the chunks of a PNG up to its pixels, and ignores compressed chunks, because a small color profile may inflate to
-/// any size.
+/// Reads the chunks of a PNG up to its pixels, and ignores compressed chunks, because a small color
+/// profile may inflate to any size.
 fn png(image: &[u8]) -> Option<ImageHeader> {
     let mut decoder = StreamingDecoder::new();
     decoder.set_ignore_text_chunk(true);
@@ -100,10 +110,20 @@ fn png_header(info: &Info<'_>) -> Option<ImageHeader> {
         png::ColorType::Rgb | png::ColorType::Indexed => 3 + alpha,
         png::ColorType::Rgba => 4,
     };
-    let sample = if info.bit_depth == png::BitDepth::Sixteen { 2 } else { 1 };
+    let sample = if info.bit_depth == png::BitDepth::Sixteen {
+        2
+    } else {
+        1
+    };
     let row = u64::from(width) * u64::from(channels) * sample;
     let decoding_bytes = row.checked_mul(u64::from(height) + PNG_ROWS)?;
-    Some(ImageHeader { format: ImageFormat::Png, width, height, channels, decoding_bytes })
+    Some(ImageHeader {
+        format: ImageFormat::Png,
+        width,
+        height,
+        channels,
+        decoding_bytes,
+    })
 }
 
 /// Reads the header of an image of another format than PNG.
@@ -115,7 +135,8 @@ fn not_png(image: &[u8], format: ImageFormat) -> Option<ImageHeader> {
         _ => decoder.original_color_type().channel_count(),
     };
     let decoding_bytes = match format {
-        // A channel of a pixel takes 2 bytes for the coefficient of a progressive image, and 1 byte for the value.
+        // A channel of a pixel takes 2 bytes for the coefficient of a progressive image, and 1 byte
+        // for the value.
         ImageFormat::Jpeg => blocks(width, height)?.checked_mul(3 * u64::from(channels.max(3)))?,
         // Planes or transforms of a frame, the frame, its alpha channel, and the canvas.
         ImageFormat::WebP => webp_pixels(image, blocks(width, height)?)?.checked_mul(14)?,
@@ -124,7 +145,13 @@ fn not_png(image: &[u8], format: ImageFormat) -> Option<ImageHeader> {
         // The image, twice if its channels are stored one after the other.
         _ => decoder.total_bytes().checked_mul(2)?,
     };
-    Some(ImageHeader { format, width, height, channels, decoding_bytes })
+    Some(ImageHeader {
+        format,
+        width,
+        height,
+        channels,
+        decoding_bytes,
+    })
 }
 
 /// Returns the number of pixels of an image that is extended to complete blocks.
@@ -133,30 +160,43 @@ fn blocks(width: u32, height: u32) -> Option<u64> {
     whole(width)?.checked_mul(whole(height)?)
 }
 
-/// Returns the number of pixels of the largest frame of a WebP, or of its canvas if that is larger. A decoder rejects a frame
-/// that is larger than the canvas only after decoding it.
+/// Returns the number of pixels of the largest frame of a WebP, or of its canvas if that is larger.
+/// A decoder rejects a frame that is larger than the canvas only after decoding it.
 fn webp_pixels(image: &[u8], canvas: u64) -> Option<u64> {
     let mut most = canvas;
     for (name, body) in riff_chunks(image.get(12..)?) {
-        let frame = if name == b"ANMF" { body.get(16..).unwrap_or_default() } else { &[] };
-        let frames = riff_chunks(frame).chain([(name, body)]).filter(|(name, _)| *name == b"VP8 ");
+        let frame = if name == b"ANMF" {
+            body.get(16..).unwrap_or_default()
+        } else {
+            &[]
+        };
+        let frames = riff_chunks(frame)
+            .chain([(name, body)])
+            .filter(|(name, _)| *name == b"VP8 ");
         for (_, frame) in frames {
-            // A frame tag of 3 bytes, a start code of 3 bytes, and the width and height in 14 bits each.
-            let &[_, _, _, _, _, _, a, b, c, d, ..] = frame else { continue };
-            let [width, height] = [[a, b], [c, d]].map(|side| u32::from(u16::from_le_bytes(side) & 0x3fff));
+            // A frame tag of 3 bytes, a start code of 3 bytes, and the width and height in 14 bits
+            // each.
+            let &[_, _, _, _, _, _, a, b, c, d, ..] = frame else {
+                continue;
+            };
+            let [width, height] =
+                [[a, b], [c, d]].map(|side| u32::from(u16::from_le_bytes(side) & 0x3fff));
             most = most.max(blocks(width, height)?);
         }
     }
     Some(most)
 }
 
-/// Returns the names and bodies of the chunks of a RIFF file. The body of a truncated last chunk is as long as the file.
+/// Returns the names and bodies of the chunks of a RIFF file. The body of a truncated last chunk is
+/// as long as the file.
 fn riff_chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     std::iter::from_fn(move || {
         let (name, after) = rest.split_first_chunk::<4>()?;
         let (length, after) = after.split_first_chunk::<4>()?;
         let length = u32::from_le_bytes(*length) as usize;
-        rest = after.get(length.saturating_add(length % 2)..).unwrap_or_default();
+        rest = after
+            .get(length.saturating_add(length % 2)..)
+            .unwrap_or_default();
         Some((name, after.get(..length).unwrap_or(after)))
     })
 }

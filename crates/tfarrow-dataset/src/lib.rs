@@ -5,16 +5,19 @@
 //! frames of the codec ─▶ write ─▶ files and objects that appear when they are complete
 //! ```
 //!
-//! These modules use `sharding` (one shard, and numbered sets of shards), `format` (recognition and decompression) and
-//! `store` (object stores).
+//! These modules use `sharding` (one shard, and numbered sets of shards), `format` (recognition and
+//! decompression) and `store` (object stores).
 //!
-//! - [`resolve`] finds the shards that sources name (files, folders, globs, URLs, standard input), in a fixed order.
+//! - [`resolve`] finds the shards that sources name (files, folders, globs, URLs, standard input),
+//!   in a fixed order.
 //! - [`ShardReader`] reads one shard, plain or compressed, as [`Records`](tfarrow_codec::Records).
-//!   [`SharedReader`] reads one shard with several threads, and [`ShardBatchReader`] returns Arrow batches.
+//!   [`SharedReader`] reads one shard with several threads, and [`ShardBatchReader`] returns Arrow
+//!   batches.
 //! - [`count()`] counts the records of a shard.
 //! - [`OutputFile`] and [`ShardWriter`] write; [`file_names`] derives the names of outputs.
 //!
-//! Formats and compressions are recognized by the bytes of a file, not by its name. Each [`Error`] names the file.
+//! Formats and compressions are recognized by the bytes of a file, not by its name. Each [`Error`]
+//! names the file.
 //!
 //! ```
 //! use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
@@ -89,7 +92,8 @@ pub use sharding::{
     spec::is_shard_spec,
 };
 pub use source::{
-    Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered, without_folder_columns,
+    Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered,
+    without_folder_columns,
 };
 pub use store::{
     location::{is_remote, store_of},

@@ -2,8 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A mutex that can be locked after a panic of a thread that held it. Only for state that is never left incomplete, or where a panic of
-/// one thread ends all others.
+/// A mutex that can be locked after a panic of a thread that held it. Only for state that is never
+/// left incomplete, or where a panic of one thread ends all others.
 #[derive(Debug, Default)]
 pub struct Lock<T: ?Sized>(Mutex<T>);
 
@@ -32,5 +32,7 @@ pub fn wait_while<'g, T>(
     guard: MutexGuard<'g, T>,
     waits: impl FnMut(&mut T) -> bool,
 ) -> MutexGuard<'g, T> {
-    changed.wait_while(guard, waits).unwrap_or_else(PoisonError::into_inner)
+    changed
+        .wait_while(guard, waits)
+        .unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,22 +1,25 @@
 //! State that belongs to one process, and is made again in a child that a process forks.
 //!
-//! A forked child has the memory of its parent, and only the thread that called `fork`. In the child, the threads of a
-//! runtime of the parent do not exist, a connection of the parent is shared with the parent, and a mutex that another
-//! thread held stays locked. State of the whole process is therefore a `static` with a [`PerProcess`].
+//! A forked child has the memory of its parent, and only the thread that called `fork`. In the
+//! child, the threads of a runtime of the parent do not exist, a connection of the parent is shared
+//! with the parent, and a mutex that another thread held stays locked. State of the whole process
+//! is therefore a `static` with a [`PerProcess`].
 
 use std::{iter, mem, process, sync::OnceLock};
 
 /// A value for each process: the first call of [`get`](Self::get) in a process makes it.
 ///
-/// The values are a list, to which each process appends its own. After a fork, the child has a copy of the list with the
-/// values of its ancestors, and skips them. A lock is held only while a value is made.
+/// The values are a list, to which each process appends its own. After a fork, the child has a copy
+/// of the list with the values of its ancestors, and skips them. A lock is held only while a value
+/// is made.
 ///
-/// A value is dropped only by the process that made it. Another process leaks it: a drop could wait for threads that do
-/// not exist, or change what the process shares with its parent.
+/// A value is dropped only by the process that made it. Another process leaks it: a drop could wait
+/// for threads that do not exist, or change what the process shares with its parent.
 ///
 /// # Limits
-/// If another thread makes the first value of a process at the moment of the fork, `get` blocks in the child forever.
-/// Functions that make values should therefore be fast, and locks belong inside of the value.
+/// If another thread makes the first value of a process at the moment of the fork, `get` blocks in
+/// the child forever. Functions that make values should therefore be fast, and locks belong inside
+/// of the value.
 ///
 /// If a process gets the id of an ancestor that has ended, it uses the value of that ancestor.
 pub(crate) struct PerProcess<T> {
@@ -34,7 +37,9 @@ struct Node<T> {
 impl<T> PerProcess<T> {
     /// Creates a list without values.
     pub(crate) const fn new() -> Self {
-        Self { first: OnceLock::new() }
+        Self {
+            first: OnceLock::new(),
+        }
     }
 
     /// Returns the value of this process. `make` is called at the first call in a process.
@@ -50,7 +55,13 @@ impl<T> PerProcess<T> {
     fn get_for(&self, process: u32, make: impl Fn() -> T) -> &T {
         let mut slot = &self.first;
         loop {
-            let node = slot.get_or_init(|| Box::new(Node { process, value: make(), next: OnceLock::new() }));
+            let node = slot.get_or_init(|| {
+                Box::new(Node {
+                    process,
+                    value: make(),
+                    next: OnceLock::new(),
+                })
+            });
             if node.process == process {
                 return &node.value;
             }
@@ -60,7 +71,9 @@ impl<T> PerProcess<T> {
 
     fn find(&self, process: u32) -> Option<&T> {
         let mut nodes = iter::successors(self.first.get(), |node| node.next.get());
-        nodes.find(|node| node.process == process).map(|node| &node.value)
+        nodes
+            .find(|node| node.process == process)
+            .map(|node| &node.value)
     }
 }
 
@@ -69,7 +82,11 @@ impl<T> Drop for PerProcess<T> {
         let own = process::id();
         let mut rest = self.first.take();
         while let Some(node) = rest {
-            let Node { process, value, mut next } = *node;
+            let Node {
+                process,
+                value,
+                mut next,
+            } = *node;
             if process != own {
                 mem::forget(value);
             }
@@ -97,7 +114,10 @@ mod tests {
         let value = |process: u32| *values.get_for(process, || made.replace(made.get() + 1));
         assert_eq!([7, 7, 8, 7, 9, 8].map(value), [0, 0, 1, 0, 2, 1]);
         assert_eq!(made.get(), 3, "values that were made");
-        assert_eq!([7, 8, 9, 10].map(|process| values.find(process).copied()), [Some(0), Some(1), Some(2), None]);
+        assert_eq!(
+            [7, 8, 9, 10].map(|process| values.find(process).copied()),
+            [Some(0), Some(1), Some(2), None]
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The `.proto` sources that the compiler reads: the source that a user names, and its imports.
 //!
-//! The parser of sources recurses with the nesting of messages and of the values of options, and the compiler with chains of
-//! imports. Both are measured before, because the stack is limited.
+//! The parser of sources recurses with the nesting of messages and of the values of options, and
+//! the compiler with chains of imports. Both are measured before, because the stack is limited.
 
 use std::{
     cell::{Cell, RefCell},
@@ -20,14 +20,15 @@ use tfarrow_codec::DefinitionCount;
 /// Maximum size in bytes of a source and its imports. The sources of TensorFlow have 1 MB.
 const MAX_BYTES: usize = 8 << 20;
 
-/// Maximum size in bytes of a source and its imports without their comments and white space. The parser takes up to 600 bytes of
-/// memory for each.
+/// Maximum size in bytes of a source and its imports without their comments and white space. The
+/// parser takes up to 600 bytes of memory for each.
 const MAX_CODE: usize = 256 << 10;
 
 /// What to do with a source that is too large.
 const USE_SET: &str = "use a descriptor set with all imports, which protoc writes";
 
-/// Maximum depth of brackets in a source. Descriptors are nested at most 100 messages deep, by the limit of protobuf.
+/// Maximum depth of brackets in a source. Descriptors are nested at most 100 messages deep, by the
+/// limit of protobuf.
 const MAX_DEPTH: usize = 100;
 
 /// Maximum number of files that a source imports, which bounds the length of a chain of imports.
@@ -84,14 +85,20 @@ impl ProtoSources {
     fn parse(&self, name: &str, source: &str) -> Result<File, Error> {
         self.opened.set(self.opened.get() + 1);
         if self.opened.get() > MAX_IMPORTS + 1 {
-            return Err(source_error(format!("{name}: a source imports at most {MAX_IMPORTS} files")));
+            return Err(source_error(format!(
+                "{name}: a source imports at most {MAX_IMPORTS} files"
+            )));
         }
-        let code = check_depth(source).map_err(|(line, reason)| source_error(format!("{name}:{line}: {reason}")))?;
-        self.check_size(source.len(), code).map_err(|reason| source_error(format!("{name}: {reason}")))?;
+        let code = check_depth(source)
+            .map_err(|(line, reason)| source_error(format!("{name}:{line}: {reason}")))?;
+        self.check_size(source.len(), code)
+            .map_err(|reason| source_error(format!("{name}: {reason}")))?;
         let file = File::from_source(name, source)?;
         let mut definitions = self.definitions.borrow_mut();
         let added = definitions.add_file(&file.file_descriptor_proto().encode_to_vec());
-        added.and_then(|()| definitions.check()).map_err(|reason| source_error(format!("{name}: {reason}")))?;
+        added
+            .and_then(|()| definitions.check())
+            .map_err(|reason| source_error(format!("{name}: {reason}")))?;
         Ok(file)
     }
 
@@ -132,7 +139,9 @@ impl FileResolver for ProtoSources {
 /// Reads a source, up to the maximum size.
 fn read(file: &Path) -> io::Result<String> {
     let mut source = Vec::new();
-    fs::File::open(file)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut source)?;
+    fs::File::open(file)?
+        .take(MAX_BYTES as u64 + 1)
+        .read_to_end(&mut source)?;
     if source.len() > MAX_BYTES {
         let reason = format!("a source has at most {MAX_BYTES} bytes; {USE_SET}");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
@@ -142,8 +151,8 @@ fn read(file: &Path) -> io::Result<String> {
 
 /// Checks the depth of brackets in a source. Returns its size without comments and white space.
 ///
-/// Brackets in comments and strings do not count. The parser continues after an error, so that this reads the same tokens as
-/// the parser or fails.
+/// Brackets in comments and strings do not count. The parser continues after an error, so that this
+/// reads the same tokens as the parser or fails.
 ///
 /// # Errors
 /// The line, and the reason.
@@ -152,7 +161,10 @@ fn check_depth(source: &str) -> Result<usize, (usize, String)> {
     let at = |rest: &[u8]| source.len() - rest.len();
     let error = |place: usize, reason: &str| {
         let before = source.as_bytes().get(..place).unwrap_or_default();
-        (1 + before.iter().filter(|byte| **byte == b'\n').count(), reason.to_owned())
+        (
+            1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            reason.to_owned(),
+        )
     };
     while let Some((byte, after)) = rest.split_first() {
         let place = at(rest);
@@ -161,12 +173,14 @@ fn check_depth(source: &str) -> Result<usize, (usize, String)> {
         match (byte, after.first()) {
             (b'/', Some(b'/')) | (b'#', _) => rest = after_line(rest),
             (b'/', Some(b'*')) => {
-                rest = after_comment(rest)
-                    .ok_or_else(|| error(place, "a comment has no end, or another comment in it"))?;
+                rest = after_comment(rest).ok_or_else(|| {
+                    error(place, "a comment has no end, or another comment in it")
+                })?;
             }
             (b'"' | b'\'', _) => {
-                rest = after_string(rest, *byte)
-                    .ok_or_else(|| error(place, "a string has no end, or an escape that is not valid"))?;
+                rest = after_string(rest, *byte).ok_or_else(|| {
+                    error(place, "a string has no end, or an escape that is not valid")
+                })?;
                 code += after.len() - rest.len();
             }
             (b'{' | b'[' | b'(' | b'<', _) => {
@@ -195,7 +209,10 @@ fn closing(bracket: u8) -> u8 {
 }
 
 fn after_line(rest: &[u8]) -> &[u8] {
-    let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let end = rest
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .unwrap_or(rest.len());
     rest.get(end..).unwrap_or_default()
 }
 
@@ -219,8 +236,18 @@ fn after_string(mut rest: &[u8], quote: u8) -> Option<&[u8]> {
             [byte, after @ ..] if *byte == quote => return Some(after),
             [] | [b'\n' | b'\0', ..] => return None,
             [b'\\', b'x' | b'X', digit, after @ ..] if digit.is_ascii_hexdigit() => after,
-            [b'\\', b'u', after @ ..] => after.split_at_checked(4).filter(|(digits, _)| are_hex(digits))?.1,
-            [b'\\', b'U', after @ ..] => after.split_at_checked(8).filter(|(digits, _)| are_hex(digits))?.1,
+            [b'\\', b'u', after @ ..] => {
+                after
+                    .split_at_checked(4)
+                    .filter(|(digits, _)| are_hex(digits))?
+                    .1
+            }
+            [b'\\', b'U', after @ ..] => {
+                after
+                    .split_at_checked(8)
+                    .filter(|(digits, _)| are_hex(digits))?
+                    .1
+            }
             [b'\\', byte, after @ ..] if b"abfnrtv?\\'\"01234567".contains(byte) => after,
             [b'\\', ..] => return None,
             [_, after @ ..] => after,
@@ -237,9 +264,17 @@ mod tests {
         let nested = |levels: usize| "message M {".repeat(levels) + &"}".repeat(levels);
         assert!(check_depth(&nested(MAX_DEPTH)).is_ok());
         let reason = "messages and options are nested deeper than 100 levels".to_owned();
-        assert_eq!(check_depth(&format!("// one\n\n{}", nested(MAX_DEPTH + 1))), Err((3, reason.clone())));
+        assert_eq!(
+            check_depth(&format!("// one\n\n{}", nested(MAX_DEPTH + 1))),
+            Err((3, reason.clone()))
+        );
         // Brackets side by side.
-        assert!(check_depth(&"message M { map<int32, string> x = 1 [(a) = { b < c: [1] > }]; }".repeat(1_000)).is_ok());
+        assert!(
+            check_depth(
+                &"message M { map<int32, string> x = 1 [(a) = { b < c: [1] > }]; }".repeat(1_000)
+            )
+            .is_ok()
+        );
         // Only the bracket of the same kind closes one.
         assert_eq!(check_depth(&"{>".repeat(101)), Err((1, reason.clone())));
         // Closing brackets in comments and strings close nothing, and opening ones open nothing.
@@ -255,14 +290,27 @@ mod tests {
             "{ \"\\\\\\x41}\"",
         ] {
             assert!(check_depth(&hidden.repeat(100)).is_ok(), "{hidden}");
-            assert!(matches!(check_depth(&hidden.repeat(101)), Err((_, found)) if found == reason), "{hidden}");
+            assert!(
+                matches!(check_depth(&hidden.repeat(101)), Err((_, found)) if found == reason),
+                "{hidden}"
+            );
         }
         assert!(check_depth(&"// {\n/* { */ '{' \"{\"\n".repeat(101)).is_ok());
     }
 
     #[test]
     fn tokens_that_the_parser_may_read_otherwise_are_errors() {
-        for source in ["/* ", "/*/", "/* /* */ */", "'a", "\"a\n\"", "'\\q'", "'\\u12'", "'\\x'", "'\\"] {
+        for source in [
+            "/* ",
+            "/*/",
+            "/* /* */ */",
+            "'a",
+            "\"a\n\"",
+            "'\\q'",
+            "'\\u12'",
+            "'\\x'",
+            "'\\",
+        ] {
             assert!(check_depth(source).is_err(), "{source}");
         }
     }
@@ -270,14 +318,34 @@ mod tests {
     /// The parser finds the end of comments and strings where this file does.
     #[test]
     fn the_parser_reads_the_same_tokens() {
-        for text in ["/***/", "/* * / **/", "/**\n * a\n **/", "// a /*\n", "/* ' */", "/* // */"] {
-            let file = File::from_source("a.proto", &format!("syntax = \"proto3\"; {text} message A {{}}")).unwrap();
+        for text in [
+            "/***/",
+            "/* * / **/",
+            "/**\n * a\n **/",
+            "// a /*\n",
+            "/* ' */",
+            "/* // */",
+        ] {
+            let file = File::from_source(
+                "a.proto",
+                &format!("syntax = \"proto3\"; {text} message A {{}}"),
+            )
+            .unwrap();
             assert_eq!(file.file_descriptor_proto().message_type.len(), 1, "{text}");
         }
-        for text in
-            [r#""'""#, r"'\''", r#""\"\\""#, r"'\x4'", r"'\x41a'", r"'\1017'", r"'\u0041'", r"'\U00000041'", r"'/*//'"]
-        {
-            let source = format!("syntax = \"proto3\"; option java_package = {text}; message A {{}}");
+        for text in [
+            r#""'""#,
+            r"'\''",
+            r#""\"\\""#,
+            r"'\x4'",
+            r"'\x41a'",
+            r"'\1017'",
+            r"'\u0041'",
+            r"'\U00000041'",
+            r"'/*//'",
+        ] {
+            let source =
+                format!("syntax = \"proto3\"; option java_package = {text}; message A {{}}");
             assert!(check_depth(&source).is_ok());
             let file = File::from_source("a.proto", &source).unwrap();
             assert_eq!(file.file_descriptor_proto().message_type.len(), 1, "{text}");

@@ -7,18 +7,22 @@ use std::{
     thread,
 };
 
-/// An observer of progress, which gets the number of bytes, as they are stored, and of records that were read since its last
-/// call. It is called from any thread. [`ControlFlow::Break`] stops the scan.
+/// An observer of progress, which gets the number of bytes, as they are stored, and of records that
+/// were read since its last call. It is called from any thread. [`ControlFlow::Break`] stops the
+/// scan.
 pub type OnProgress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;
 
-/// Calls `work` on `count` threads at the same time, the calling thread among them, and returns the results.
+/// Calls `work` on `count` threads at the same time, the calling thread among them, and returns the
+/// results.
 ///
 /// A panic of a thread is continued on the calling thread.
 pub fn on_threads<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let others: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
         let own = work();
-        let joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let joined = others
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         [own].into_iter().chain(joined).collect()
     })
 }
@@ -33,7 +37,10 @@ struct TaskQueue<'a, T> {
 impl<'a, T> TaskQueue<'a, T> {
     /// Creates a queue of all tasks.
     fn new(tasks: &'a [T]) -> Self {
-        Self { tasks, next: AtomicUsize::new(0) }
+        Self {
+            tasks,
+            next: AtomicUsize::new(0),
+        }
     }
 
     /// Takes the next task, and returns it with its index; `None` if all tasks are taken.
@@ -48,8 +55,8 @@ impl<'a, T> TaskQueue<'a, T> {
     }
 }
 
-/// Calls `work` for each task and its index on up to `threads` threads, and returns the results in the order of the tasks.
-/// After an error no further task is begun.
+/// Calls `work` for each task and its index on up to `threads` threads, and returns the results in
+/// the order of the tasks. After an error no further task is begun.
 ///
 /// # Errors
 /// The error of the first task, in their order, that failed.
@@ -67,9 +74,14 @@ pub fn try_map<T: Sync, R: Send, E: Send>(
             }
             (index, one)
         };
-        std::iter::from_fn(|| queue.take()).map(one).collect::<Vec<_>>()
+        std::iter::from_fn(|| queue.take())
+            .map(one)
+            .collect::<Vec<_>>()
     };
-    let mut all: Vec<_> = on_threads(threads.min(tasks.len()), take).into_iter().flatten().collect();
+    let mut all: Vec<_> = on_threads(threads.min(tasks.len()), take)
+        .into_iter()
+        .flatten()
+        .collect();
     all.sort_by_key(|(index, _)| *index);
     all.into_iter().map(|(_, one)| one).collect()
 }
@@ -81,9 +93,19 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_the_tasks() {
         let tasks: Vec<_> = (0..100).collect();
-        let doubled = try_map(&tasks, 4, |index, task| if index == *task { Ok(2 * task) } else { Err(()) });
+        let doubled = try_map(&tasks, 4, |index, task| {
+            if index == *task {
+                Ok(2 * task)
+            } else {
+                Err(())
+            }
+        });
         assert_eq!(doubled, Ok((0..100).map(|task| 2 * task).collect()));
-        let failed = try_map(&tasks, 1, |index, _| if index < 7 { Ok(()) } else { Err(index) });
+        let failed = try_map(
+            &tasks,
+            1,
+            |index, _| if index < 7 { Ok(()) } else { Err(index) },
+        );
         assert_eq!(failed, Err(7));
     }
 
@@ -91,7 +113,9 @@ mod tests {
     fn each_task_is_taken_once() {
         let tasks: Vec<_> = (0..1000).collect();
         let queue = TaskQueue::new(&tasks);
-        let taken = on_threads(4, || std::iter::from_fn(|| queue.take()).collect::<Vec<_>>());
+        let taken = on_threads(4, || {
+            std::iter::from_fn(|| queue.take()).collect::<Vec<_>>()
+        });
         assert_eq!(taken.len(), 4);
         let mut taken: Vec<_> = taken.into_iter().flatten().collect();
         taken.sort();

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// How the records of a data set are divided among ranks (the processes of a run, one for each accelerator) and the workers
-/// of each rank (processes that load data for it).
+/// How the records of a data set are divided among ranks (the processes of a run, one for each
+/// accelerator) and the workers of each rank (processes that load data for it).
 ///
 /// ```text
 /// records     0 ─────────────────────────────────────────────── n
@@ -12,10 +12,11 @@ use std::ops::Range;
 /// workers     ├─ worker 0 ─┼─ 1 ──┤                              ranges of whole batches
 /// ```
 ///
-/// All ranks have the same number of batches, because a rank that has one more would wait for the others forever. The
-/// records of a rank are spread over its batches evenly, so that the sizes of two batches of a run differ by at most two,
-/// and none is larger than the batch size. A batch is empty only where there are fewer records than ranks, or where batches
-/// of one record cannot be divided evenly. The division is a function of its fields alone.
+/// All ranks have the same number of batches, because a rank that has one more would wait for the
+/// others forever. The records of a rank are spread over its batches evenly, so that the sizes of
+/// two batches of a run differ by at most two, and none is larger than the batch size. A batch is
+/// empty only where there are fewer records than ranks, or where batches of one record cannot be
+/// divided evenly. The division is a function of its fields alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
     /// Number of records of the data set.
@@ -26,8 +27,8 @@ pub struct Division {
     pub ranks: u64,
     /// Number of workers of each rank. At least 1.
     pub workers: u64,
-    /// Whether all batches have exactly `batch_size` records. The records that are left over, fewer than `batch_size` for
-    /// each rank, are dropped.
+    /// Whether all batches have exactly `batch_size` records. The records that are left over, fewer
+    /// than `batch_size` for each rank, are dropped.
     pub drop_last: bool,
 }
 
@@ -51,14 +52,21 @@ impl Division {
     /// ```
     pub fn batches(&self) -> u64 {
         let (ranks, size) = (self.ranks.max(1), self.batch_size.max(1));
-        if self.drop_last { self.records / ranks / size } else { self.records.div_ceil(ranks).div_ceil(size) }
+        if self.drop_last {
+            self.records / ranks / size
+        } else {
+            self.records.div_ceil(ranks).div_ceil(size)
+        }
     }
 
     /// The share of a worker of a rank; an empty one for numbers that do not exist.
     pub fn share(&self, rank: u64, worker: u64) -> Share {
         let (ranks, workers, batches) = (self.ranks.max(1), self.workers.max(1), self.batches());
         if rank >= ranks || worker >= workers {
-            return Share { records: 0..0, batches: Vec::new() };
+            return Share {
+                records: 0..0,
+                batches: Vec::new(),
+            };
         }
         let start = part(self.records, ranks, rank);
         let of_rank = match self.drop_last {
@@ -67,12 +75,19 @@ impl Division {
         };
         let begin = |batch: u64| start + part(of_rank, batches.max(1), batch);
         let own = part(batches, workers, worker)..part(batches, workers, worker + 1);
-        let sizes = own.clone().map(|batch| begin(batch + 1) - begin(batch)).collect();
-        Share { records: begin(own.start)..begin(own.end), batches: sizes }
+        let sizes = own
+            .clone()
+            .map(|batch| begin(batch + 1) - begin(batch))
+            .collect();
+        Share {
+            records: begin(own.start)..begin(own.end),
+            batches: sizes,
+        }
     }
 }
 
-/// The beginning of part `index` of `count` items that are divided into `parts` parts as evenly as possible.
+/// The beginning of part `index` of `count` items that are divided into `parts` parts as evenly as
+/// possible.
 fn part(count: u64, parts: u64, index: u64) -> u64 {
     (u128::from(count) * u128::from(index) / u128::from(parts)) as u64
 }

@@ -1,4 +1,5 @@
-//! Parts of training loops: batches of the wanted sizes, and the division of records among the processes of a training run.
+//! Parts of training loops: batches of the wanted sizes, and the division of records among the
+//! processes of a training run.
 //!
 //! - [`Rebatch`] cuts batches of any size into batches of the wanted sizes.
 //! - [`Division`] gives each process of a run, and each of its workers, records of its own.

@@ -8,7 +8,8 @@ use arrow_select::concat::concat_batches;
 
 /// Cuts batches of any size into batches of the sizes that a consumer asks for, in the same order.
 ///
-/// Rows of one input batch are returned as a slice of it, without a copy. Rows of several are copied.
+/// Rows of one input batch are returned as a slice of it, without a copy. Rows of several are
+/// copied.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -45,11 +46,12 @@ impl Rebatch {
         }
     }
 
-    /// Removes and returns the first `rows` rows; `None` if there are fewer. With `ended` no rows follow, and those that
-    /// are left are returned, if there are any.
+    /// Removes and returns the first `rows` rows; `None` if there are fewer. With `ended` no rows
+    /// follow, and those that are left are returned, if there are any.
     ///
     /// # Errors
-    /// The batches cannot be joined: they have other schemas, or more values than an array can hold.
+    /// The batches cannot be joined: they have other schemas, or more values than an array can
+    /// hold.
     pub fn next(&mut self, rows: usize, ended: bool) -> Result<Option<RecordBatch>, ArrowError> {
         if self.count < rows && !ended {
             return Ok(None);
@@ -81,7 +83,11 @@ impl Rebatch {
         }
         self.taken = 0;
         let first = self.waiting.pop_front()?;
-        Some(if taken == 0 { first } else { first.slice(taken, rows) })
+        Some(if taken == 0 {
+            first
+        } else {
+            first.slice(taken, rows)
+        })
     }
 }
 

@@ -20,7 +20,8 @@ use tfarrow_dataset::Lock;
 use crate::{
     capsule::{Memory, export_batch, export_schema},
     ndarray::{
-        BOOL, Dtype, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, ndarray,
+        BOOL, Dtype, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
+        UINT64, ndarray,
     },
 };
 
@@ -45,7 +46,11 @@ enum Lent {
 
 impl RawBatch {
     pub(crate) fn new(batch: RecordBatch, is_own: bool) -> Self {
-        Self { batch, is_own, lent: Lock::new(Lent::No) }
+        Self {
+            batch,
+            is_own,
+            lent: Lock::new(Lent::No),
+        }
     }
 
     /// The batch itself.
@@ -67,8 +72,7 @@ impl RawBatch {
         let mut lent = self.lent.lock();
         match (*lent, to) {
             (Lent::Writable, Lent::Arrow) => {
-                let why =
-                    "the batch was read as numpy arrays, which may be written to; read it as Arrow first, or copy them";
+                let why = "the batch was read as numpy arrays, which may be written to; read it as Arrow first, or copy them";
                 Err(PyValueError::new_err(why))
             }
             (Lent::Arrow, _) => Ok(false),
@@ -89,7 +93,12 @@ impl RawBatch {
 
     #[getter]
     fn names(&self) -> Vec<String> {
-        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+        self.batch
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect()
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -108,7 +117,11 @@ impl RawBatch {
 
     /// The parts of a column, by its place in `names`: see [`parts`].
     fn parts<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let column = self.batch.columns().get(column).ok_or_else(|| PyIndexError::new_err(column))?;
+        let column = self
+            .batch
+            .columns()
+            .get(column)
+            .ok_or_else(|| PyIndexError::new_err(column))?;
         let is_writable = self.lend(Lent::Writable)?;
         parts(py, column, is_writable)
     }
@@ -124,15 +137,26 @@ impl RawBatch {
 /// ("struct", rows, names, valid, [parts, ..])    a field for each name
 /// ```
 ///
-/// `values`, `data`, `offsets` and `valid` are arrays of numpy. Offsets are int64 and begin at 0. `valid` has a bool for each
-/// row; it is None if no row is null.
-fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<Bound<'py, PyTuple>> {
+/// `values`, `data`, `offsets` and `valid` are arrays of numpy. Offsets are int64 and begin at 0.
+/// `valid` has a bool for each row; it is None if no row is null.
+fn parts<'py>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    is_writable: bool,
+) -> PyResult<Bound<'py, PyTuple>> {
     let valid = valid(py, array.nulls())?;
     match array.data_type() {
         DataType::Boolean => {
             let flags: &BooleanArray = array.as_boolean();
             let bytes: Vec<u8> = flags.values().iter().map(u8::from).collect();
-            tuple(py, (intern!(py, "numbers"), ndarray(py, Memory::writable(Buffer::from_vec(bytes)), &BOOL)?, valid))
+            tuple(
+                py,
+                (
+                    intern!(py, "numbers"),
+                    ndarray(py, Memory::writable(Buffer::from_vec(bytes)), &BOOL)?,
+                    valid,
+                ),
+            )
         }
         DataType::Binary => bytes::<BinaryType>(py, array, false, valid),
         DataType::LargeBinary => bytes::<LargeBinaryType>(py, array, false, valid),
@@ -145,26 +169,64 @@ fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<
         DataType::LargeList(_) => list(py, array.as_list::<i64>(), valid, is_writable),
         DataType::FixedSizeList(_, width) => {
             let (list, width) = (array.as_fixed_size_list(), *width as usize);
-            let items = list.values().slice(list.value_offset(0) as usize, list.len() * width);
-            tuple(py, (intern!(py, "fixed"), list.len(), width, valid, parts(py, &items, is_writable)?))
+            let items = list
+                .values()
+                .slice(list.value_offset(0) as usize, list.len() * width);
+            tuple(
+                py,
+                (
+                    intern!(py, "fixed"),
+                    list.len(),
+                    width,
+                    valid,
+                    parts(py, &items, is_writable)?,
+                ),
+            )
         }
         DataType::Struct(_) => {
             let structs = array.as_struct();
-            let fields = structs.columns().iter().map(|field| parts(py, field, is_writable));
+            let fields = structs
+                .columns()
+                .iter()
+                .map(|field| parts(py, field, is_writable));
             let fields = fields.collect::<PyResult<Vec<_>>>()?;
-            tuple(py, (intern!(py, "struct"), structs.len(), structs.column_names(), valid, fields))
+            tuple(
+                py,
+                (
+                    intern!(py, "struct"),
+                    structs.len(),
+                    structs.column_names(),
+                    valid,
+                    fields,
+                ),
+            )
         }
         DataType::Map(_, _) => {
             let map = array.as_map();
             let (offsets, from, to) = rebased(py, map.offsets())?;
             let entries: ArrayRef = Arc::new(map.entries().slice(from, to - from));
-            tuple(py, (intern!(py, "list"), offsets, valid, parts(py, &entries, is_writable)?))
+            tuple(
+                py,
+                (
+                    intern!(py, "list"),
+                    offsets,
+                    valid,
+                    parts(py, &entries, is_writable)?,
+                ),
+            )
         }
         other => match dtype(other) {
             Some(dtype) => {
                 let memory = numbers(array)?;
-                let memory = if is_writable { Memory::writable(memory) } else { Memory::read_only(memory) };
-                tuple(py, (intern!(py, "numbers"), ndarray(py, memory, dtype)?, valid))
+                let memory = if is_writable {
+                    Memory::writable(memory)
+                } else {
+                    Memory::read_only(memory)
+                };
+                tuple(
+                    py,
+                    (intern!(py, "numbers"), ndarray(py, memory, dtype)?, valid),
+                )
             }
             None => Err(PyTypeError::new_err(format!(
                 "a column of type {other} has no form in numpy: read it with to_arrow(), or cast it in SQL"
@@ -195,7 +257,10 @@ fn dtype(of: &DataType) -> Option<&'static Dtype> {
 fn numbers(array: &ArrayRef) -> PyResult<Buffer> {
     let data = array.to_data();
     let width = data.data_type().primitive_width().unwrap_or(1);
-    let values = data.buffers().first().ok_or_else(|| PyValueError::new_err("an array without values"))?;
+    let values = data
+        .buffers()
+        .first()
+        .ok_or_else(|| PyValueError::new_err("an array without values"))?;
     Ok(values.slice_with_length(data.offset() * width, data.len() * width))
 }
 
@@ -207,7 +272,11 @@ fn bytes<'py, T: ByteArrayType>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let array = array.as_bytes::<T>();
     let (offsets, from, to) = rebased(py, array.offsets())?;
-    let data = ndarray(py, Memory::read_only(array.values().slice_with_length(from, to - from)), &UINT8)?;
+    let data = ndarray(
+        py,
+        Memory::read_only(array.values().slice_with_length(from, to - from)),
+        &UINT8,
+    )?;
     tuple(py, (intern!(py, "bytes"), is_text, data, offsets, valid))
 }
 
@@ -219,7 +288,15 @@ fn list<'py, O: OffsetSizeTrait>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let (offsets, from, to) = rebased(py, list.offsets())?;
     let items = list.values().slice(from, to - from);
-    tuple(py, (intern!(py, "list"), offsets, valid, parts(py, &items, is_writable)?))
+    tuple(
+        py,
+        (
+            intern!(py, "list"),
+            offsets,
+            valid,
+            parts(py, &items, is_writable)?,
+        ),
+    )
 }
 
 /// The offsets from 0 on as int64, and the first and the last of the array's own.
@@ -229,12 +306,21 @@ fn rebased<'py, O: OffsetSizeTrait>(
 ) -> PyResult<(Bound<'py, PyAny>, usize, usize)> {
     let from = offsets.first().map_or(0, |first| first.as_usize());
     let to = offsets.last().map_or(0, |last| last.as_usize());
-    let rebased: Vec<i64> = offsets.iter().map(|offset| (offset.as_usize() - from) as i64).collect();
-    Ok((ndarray(py, Memory::writable(Buffer::from_vec(rebased)), &INT64)?, from, to))
+    let rebased: Vec<i64> = offsets
+        .iter()
+        .map(|offset| (offset.as_usize() - from) as i64)
+        .collect();
+    Ok((
+        ndarray(py, Memory::writable(Buffer::from_vec(rebased)), &INT64)?,
+        from,
+        to,
+    ))
 }
 
 fn valid<'py>(py: Python<'py>, nulls: Option<&NullBuffer>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(None) };
+    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else {
+        return Ok(None);
+    };
     let valid: Vec<u8> = nulls.iter().map(u8::from).collect();
     ndarray(py, Memory::writable(Buffer::from_vec(valid)), &BOOL).map(Some)
 }

@@ -1,4 +1,5 @@
-//! All unsafe code of the package: Arrow's C data interface, memory that Python borrows, and the re-arming of Ctrl-C.
+//! All unsafe code of the package: Arrow's C data interface, memory that Python borrows, and the
+//! re-arming of Ctrl-C.
 
 use std::{
     ffi::{CStr, c_int},
@@ -35,8 +36,12 @@ pub(crate) fn export_stream(
 }
 
 /// Exports a schema as an `arrow_schema` capsule.
-pub(crate) fn export_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
-    let exported = FFI_ArrowSchema::try_from(schema).map_err(|e| PyValueError::new_err(e.to_string()))?;
+pub(crate) fn export_schema<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let exported =
+        FFI_ArrowSchema::try_from(schema).map_err(|e| PyValueError::new_err(e.to_string()))?;
     PyCapsule::new_with_value(py, exported, SCHEMA)
 }
 
@@ -46,8 +51,8 @@ pub(crate) fn export_batch(
     batch: RecordBatch,
 ) -> PyResult<(Bound<'_, PyCapsule>, Bound<'_, PyCapsule>)> {
     let schema = export_schema(py, &batch.schema())?;
-    let (array, _): (FFI_ArrowArray, _) =
-        to_ffi(&StructArray::from(batch).to_data()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let (array, _): (FFI_ArrowArray, _) = to_ffi(&StructArray::from(batch).to_data())
+        .map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok((schema, PyCapsule::new_with_value(py, array, ARRAY)?))
 }
 
@@ -65,10 +70,14 @@ impl ForeignStream {
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let capsule = object.call_method0("__arrow_c_stream__")?;
         let stream: NonNull<FFI_ArrowArrayStream> = pointer(&capsule, STREAM)?.cast();
-        // SAFETY: A capsule of this name points to a valid stream, which `from_raw` moves out of it and marks as released.
+        // SAFETY: A capsule of this name points to a valid stream, which `from_raw` moves out of it
+        // and marks as released.
         #[expect(unsafe_code)]
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-        let mut found = Self { stream, schema: Arc::new(Schema::empty()) };
+        let mut found = Self {
+            stream,
+            schema: Arc::new(Schema::empty()),
+        };
         found.schema = Arc::new(found.announced().map_err(PyValueError::new_err)?);
         Ok(found)
     }
@@ -110,12 +119,19 @@ impl ForeignStream {
     /// The text of the last error.
     fn last_error(&mut self, status: c_int) -> String {
         let unknown = || format!("the stream failed with status {status}, and does not say why");
-        let Some(get_last_error) = self.stream.get_last_error else { return unknown() };
-        // SAFETY: The stream is valid. The text is null, or a string that lives until the next call of the stream.
+        let Some(get_last_error) = self.stream.get_last_error else {
+            return unknown();
+        };
+        // SAFETY: The stream is valid. The text is null, or a string that lives until the next call
+        // of the stream.
         #[expect(unsafe_code)]
         unsafe {
             let text = get_last_error(&raw mut self.stream);
-            if text.is_null() { unknown() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+            if text.is_null() {
+                unknown()
+            } else {
+                CStr::from_ptr(text).to_string_lossy().into_owned()
+            }
         }
     }
 }
@@ -125,10 +141,12 @@ impl ForeignStream {
 /// # Errors
 /// An exception of the object, or a schema that is no struct of columns.
 pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, FFI_ArrowArray)> {
-    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = object.call_method0("__arrow_c_array__")?.extract()?;
+    let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+        object.call_method0("__arrow_c_array__")?.extract()?;
     let schema = schema_in(&schema)?;
     let array: NonNull<FFI_ArrowArray> = pointer(&array, ARRAY)?.cast();
-    // SAFETY: A capsule of this name points to a valid array, which `from_raw` moves out of it and marks as released.
+    // SAFETY: A capsule of this name points to a valid array, which `from_raw` moves out of it and
+    // marks as released.
     #[expect(unsafe_code)]
     let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
     Ok((Arc::new(schema), array))
@@ -138,9 +156,12 @@ pub(crate) fn import_array(object: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, FF
 ///
 /// # Errors
 /// A type that Arrow's Rust libraries do not import.
-pub(crate) fn values_of(array: FFI_ArrowArray, data_type: DataType) -> Result<ArrayData, ArrowError> {
-    // SAFETY: The structure is that of the type. The lengths of the buffers are a promise of the interface, which does not
-    // tell them.
+pub(crate) fn values_of(
+    array: FFI_ArrowArray,
+    data_type: DataType,
+) -> Result<ArrayData, ArrowError> {
+    // SAFETY: The structure is that of the type. The lengths of the buffers are a promise of the
+    // interface, which does not tell them.
     #[expect(unsafe_code)]
     unsafe {
         from_ffi_and_data_type(array, data_type)
@@ -152,7 +173,8 @@ pub(crate) fn child(array: &FFI_ArrowArray, index: usize) -> Option<&FFI_ArrowAr
     if array.children.is_null() || index >= array.num_children() {
         return None;
     }
-    // SAFETY: There is a pointer for each child. It is null, or points to an array that lives as long as its parent.
+    // SAFETY: There is a pointer for each child. It is null, or points to an array that lives as
+    // long as its parent.
     #[expect(unsafe_code)]
     unsafe {
         array.children.add(index).read_unaligned().as_ref()
@@ -167,7 +189,10 @@ pub(crate) fn has_buffer(array: &FFI_ArrowArray, index: usize) -> bool {
 /// What a capsule of this name points to.
 fn pointer(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<std::ffi::c_void>> {
     let none = || PyTypeError::new_err(format!("expected a capsule {}", name.to_string_lossy()));
-    capsule.cast::<PyCapsule>().map_err(|_| none())?.pointer_checked(Some(name))
+    capsule
+        .cast::<PyCapsule>()
+        .map_err(|_| none())?
+        .pointer_checked(Some(name))
 }
 
 /// Imports the schema of an object with `__arrow_c_schema__`.
@@ -187,7 +212,8 @@ fn schema_in(capsule: &Bound<'_, PyAny>) -> PyResult<Schema> {
     Schema::try_from(schema).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// Delivers Ctrl-C again: the next Python code that runs on the main thread raises KeyboardInterrupt.
+/// Delivers Ctrl-C again: the next Python code that runs on the main thread raises
+/// KeyboardInterrupt.
 pub(crate) fn interrupt_again(_attached: Python<'_>) {
     // SAFETY: The function has no preconditions.
     #[expect(unsafe_code)]
@@ -196,11 +222,11 @@ pub(crate) fn interrupt_again(_attached: Python<'_>) {
     }
 }
 
-/// Bytes of an Arrow array that numpy borrows through the buffer protocol, without a copy. The bytes live as long as the
-/// array of numpy.
+/// Bytes of an Arrow array that numpy borrows through the buffer protocol, without a copy. The
+/// bytes live as long as the array of numpy.
 ///
-/// The memory is writable where no other array has it: Arrow arrays are immutable, and code that reads them may rely on
-/// that.
+/// The memory is writable where no other array has it: Arrow arrays are immutable, and code that
+/// reads them may rely on that.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct Memory {
     buffer: Buffer,
@@ -210,12 +236,18 @@ pub(crate) struct Memory {
 impl Memory {
     /// Memory that may be written to. The caller must be the only one who has the buffer.
     pub(crate) fn writable(buffer: Buffer) -> Self {
-        Self { buffer, is_writable: true }
+        Self {
+            buffer,
+            is_writable: true,
+        }
     }
 
     /// Memory that may only be read.
     pub(crate) fn read_only(buffer: Buffer) -> Self {
-        Self { buffer, is_writable: false }
+        Self {
+            buffer,
+            is_writable: false,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -225,15 +257,27 @@ impl Memory {
 
 #[pymethods]
 impl Memory {
-    // SAFETY: Python calls this with a valid view. `PyBuffer_FillInfo` stores a reference to this object in it, so that the
-    // buffer outlives the view; the bytes of a buffer do not move. Writable memory has no other reader (see `Memory`).
+    // SAFETY: Python calls this with a valid view. `PyBuffer_FillInfo` stores a reference to this
+    // object in it, so that the buffer outlives the view; the bytes of a buffer do not move.
+    // Writable memory has no other reader (see `Memory`).
     #[expect(unsafe_code)]
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let Self { buffer, is_writable } = slf.get();
-        let (bytes, length) = (buffer.as_ptr().cast_mut().cast(), buffer.len() as ffi::Py_ssize_t);
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let Self {
+            buffer,
+            is_writable,
+        } = slf.get();
+        let (bytes, length) = (
+            buffer.as_ptr().cast_mut().cast(),
+            buffer.len() as ffi::Py_ssize_t,
+        );
         let read_only = c_int::from(!is_writable);
         // SAFETY: See above.
-        match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes, length, read_only, flags) } {
+        match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes, length, read_only, flags) }
+        {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),
         }

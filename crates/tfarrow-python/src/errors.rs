@@ -1,4 +1,5 @@
-//! Errors of the libraries as exceptions of `tfarrow.errors`, with the place of the error as attributes.
+//! Errors of the libraries as exceptions of `tfarrow.errors`, with the place of the error as
+//! attributes.
 
 use std::{error::Error, io, path::Path};
 
@@ -34,7 +35,10 @@ pub(crate) fn failed(py: Python<'_>, error: impl Into<anyhow::Error>) -> PyErr {
 
 /// An error of a file whose path is in the text of the error only.
 pub(crate) fn failed_at(py: Python<'_>, error: &anyhow::Error, path: &Path) -> PyErr {
-    let finding = Finding { file: Some(path.display().to_string()), ..Finding::of(error) };
+    let finding = Finding {
+        file: Some(path.display().to_string()),
+        ..Finding::of(error)
+    };
     finding.raise(py, &render::message(error.as_ref()))
 }
 
@@ -59,18 +63,30 @@ pub(crate) fn failed_scan(py: Python<'_>, error: DataFusionError) -> PyErr {
 
 /// The error of invalid arguments.
 pub(crate) fn usage(py: Python<'_>, text: &str) -> PyErr {
-    Finding { class: "UsageError", ..Finding::default() }.raise(py, text)
+    Finding {
+        class: "UsageError",
+        ..Finding::default()
+    }
+    .raise(py, text)
 }
 
 /// The error of rows in which a column is not what was announced, or the rows as a whole are not.
 pub(crate) fn mismatched(py: Python<'_>, column: Option<String>, text: &str) -> PyErr {
-    Finding { class: "DataError", feature: column, ..Finding::default() }.raise(py, text)
+    Finding {
+        class: "DataError",
+        feature: column,
+        ..Finding::default()
+    }
+    .raise(py, text)
 }
 
 /// The error of rows that do not have all features of their records.
 pub(crate) fn incomplete(py: Python<'_>, text: &str) -> PyErr {
-    Finding { class: "DataError", ..Finding::default() }
-        .raise(py, &format!("not all features would be written: {text}"))
+    Finding {
+        class: "DataError",
+        ..Finding::default()
+    }
+    .raise(py, &format!("not all features would be written: {text}"))
 }
 
 /// The exception of Python code that ended a query: the same object.
@@ -121,7 +137,10 @@ impl Finding {
             }
         }
         let is_sql = error.chain().any(|cause| cause.is::<DataFusionError>());
-        Self { class: if is_sql { "SqlError" } else { "UsageError" }, ..Self::default() }
+        Self {
+            class: if is_sql { "SqlError" } else { "UsageError" },
+            ..Self::default()
+        }
     }
 
     fn of_convert(error: &tfarrow_convert::Error) -> Self {
@@ -129,24 +148,38 @@ impl Finding {
         let file = |path: &Path| Some(path.display().to_string());
         let (class, file) = match error {
             E::Dataset(error) => return Self::of_dataset(error),
-            E::NotComparable(cause) => return Self { remedies: error.remedies(), ..Self::of_dataset(cause) },
+            E::NotComparable(cause) => {
+                return Self {
+                    remedies: error.remedies(),
+                    ..Self::of_dataset(cause)
+                };
+            }
             E::Exists { path, .. } => ("ExistsError", file(path)),
             E::Differs { path } => ("ExistsError", file(path)),
             E::Interrupted { folder, .. } => ("ExistsError", file(folder)),
             E::Parquet { path, .. } | E::Arrow { path, .. } => ("CorruptError", file(path)),
             E::NotSampled { path, .. } => ("DataError", file(path)),
             E::SourceChanged { path, .. } => ("IoError", file(path)),
-            E::Columns { path, .. } | E::Selection { path, .. } => ("UsageError", path.as_deref().and_then(file)),
+            E::Columns { path, .. } | E::Selection { path, .. } => {
+                ("UsageError", path.as_deref().and_then(file))
+            }
             E::NotASchema { path, .. } => ("UsageError", file(path)),
             E::Incomparable(_) | E::Data(_) => ("DataError", None),
-            E::NoFormat(_) | E::NoColumns | E::NoParquetType { .. } | E::NoQuarantine | E::Usage(_) => {
-                ("UsageError", None)
-            }
+            E::NoFormat(_)
+            | E::NoColumns
+            | E::NoParquetType { .. }
+            | E::NoQuarantine
+            | E::Usage(_) => ("UsageError", None),
             E::Cancelled => ("TfarrowError", None),
             // The enum may grow.
             _ => ("TfarrowError", None),
         };
-        Self { class, file, remedies: error.remedies(), ..Self::default() }
+        Self {
+            class,
+            file,
+            remedies: error.remedies(),
+            ..Self::default()
+        }
     }
 
     fn of_dataset(error: &tfarrow_dataset::Error) -> Self {
@@ -154,17 +187,36 @@ impl Finding {
         let found = match error.kind() {
             ErrorKind::Codec(error) => Self::of_codec(error),
             ErrorKind::Io(error) => Self::of_io(error),
-            ErrorKind::Damaged { offset, record, .. } | ErrorKind::Checksum { offset, record, .. } => {
+            ErrorKind::Damaged { offset, record, .. }
+            | ErrorKind::Checksum { offset, record, .. } => {
                 let (record, offset) = (Some(*record), Some(*offset));
-                Self { class: "CorruptError", record, offset, ..Self::default() }
+                Self {
+                    class: "CorruptError",
+                    record,
+                    offset,
+                    ..Self::default()
+                }
             }
-            ErrorKind::Rows { row, .. } => Self { class: "CorruptError", record: Some(*row), ..Self::default() },
-            kind @ ErrorKind::MixedKinds { feature, .. } => {
-                Self { class: class_of(kind), feature: Some(feature.clone()), ..Self::default() }
-            }
-            kind => Self { class: class_of(kind), ..Self::default() },
+            ErrorKind::Rows { row, .. } => Self {
+                class: "CorruptError",
+                record: Some(*row),
+                ..Self::default()
+            },
+            kind @ ErrorKind::MixedKinds { feature, .. } => Self {
+                class: class_of(kind),
+                feature: Some(feature.clone()),
+                ..Self::default()
+            },
+            kind => Self {
+                class: class_of(kind),
+                ..Self::default()
+            },
         };
-        Self { file, remedies: error.remedies(), ..found }
+        Self {
+            file,
+            remedies: error.remedies(),
+            ..found
+        }
     }
 
     fn of_codec(error: &tfarrow_codec::Error) -> Self {
@@ -176,13 +228,28 @@ impl Finding {
         };
         // Errors about a schema have no position.
         let (record, offset, feature) = match error.category() {
-            Category::Usage => (None, None, error.position().feature.as_deref().map(str::to_owned)),
+            Category::Usage => (
+                None,
+                None,
+                error.position().feature.as_deref().map(str::to_owned),
+            ),
             _ => {
                 let at = error.position();
-                (Some(at.record), Some(at.offset), at.feature.as_deref().map(str::to_owned))
+                (
+                    Some(at.record),
+                    Some(at.offset),
+                    at.feature.as_deref().map(str::to_owned),
+                )
             }
         };
-        Self { class, record, offset, feature, remedies: error.remedies(), ..Self::default() }
+        Self {
+            class,
+            record,
+            offset,
+            feature,
+            remedies: error.remedies(),
+            ..Self::default()
+        }
     }
 
     fn of_io(error: &io::Error) -> Self {
@@ -191,11 +258,16 @@ impl Finding {
             io::ErrorKind::AlreadyExists => "ExistsError",
             _ => "IoError",
         };
-        Self { class, errno: error.raw_os_error(), ..Self::default() }
+        Self {
+            class,
+            errno: error.raw_os_error(),
+            ..Self::default()
+        }
     }
 
     fn raise(self, py: Python<'_>, text: &str) -> PyErr {
-        self.exception(py, text).map_or_else(|error| error, PyErr::from_value)
+        self.exception(py, text)
+            .map_or_else(|error| error, PyErr::from_value)
     }
 
     fn exception<'py>(self, py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -205,15 +277,21 @@ impl Finding {
         attributes.set_item("offset", self.offset)?;
         attributes.set_item("feature", self.feature)?;
         attributes.set_item("errno", self.errno)?;
-        py.import("tfarrow.errors")?.getattr(self.class)?.call((text,), Some(&attributes))
+        py.import("tfarrow.errors")?
+            .getattr(self.class)?
+            .call((text,), Some(&attributes))
     }
 }
 
 /// The class of an error of a file that has no place in it.
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::NotTfRecord { is_known: false, .. } => "CorruptError",
-        ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds { .. } | ErrorKind::MixedRecords { .. } => "DataError",
+        ErrorKind::NotTfRecord {
+            is_known: false, ..
+        } => "CorruptError",
+        ErrorKind::NotTfRecord { .. }
+        | ErrorKind::MixedKinds { .. }
+        | ErrorKind::MixedRecords { .. } => "DataError",
         ErrorKind::NoShards { .. } => "NotFoundError",
         ErrorKind::Exists | ErrorKind::NotAFile => "ExistsError",
         ErrorKind::Glob(_) | ErrorKind::Usage(_) | ErrorKind::Descriptors(_) => "UsageError",

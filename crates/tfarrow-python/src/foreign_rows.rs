@@ -27,11 +27,14 @@ impl ForeignRows {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let wording = self.rows.wording();
         // A panic may not cross the C interface.
-        let next = catch_unwind(AssertUnwindSafe(|| self.rows.next())).unwrap_or(Err(RowsError::Bug));
+        let next =
+            catch_unwind(AssertUnwindSafe(|| self.rows.next())).unwrap_or(Err(RowsError::Bug));
         match next {
             Ok(Some(batch)) => Ok(Some(batch)),
             Ok(None) => {
-                let warned = Python::try_attach(|py| self.rows.notices().issue(py).map_err(|e| text_of(py, &e)));
+                let warned = Python::try_attach(|py| {
+                    self.rows.notices().issue(py).map_err(|e| text_of(py, &e))
+                });
                 warned.unwrap_or(Ok(())).map(|()| None).map_err(external)
             }
             Err(error) => {
@@ -39,13 +42,15 @@ impl ForeignRows {
                     let is_interrupt = matches!(error, RowsError::Interrupted(_));
                     let text = text_of(py, &error.raise(py, wording));
                     if is_interrupt {
-                        // The consumer makes an exception of its own from the text. The signal is delivered again, so that
-                        // KeyboardInterrupt replaces it.
+                        // The consumer makes an exception of its own from the text. The signal is
+                        // delivered again, so that KeyboardInterrupt replaces it.
                         interrupt_again(py);
                     }
                     text
                 });
-                Err(external(text.unwrap_or_else(|| "the interpreter is ending".to_owned())))
+                Err(external(
+                    text.unwrap_or_else(|| "the interpreter is ending".to_owned()),
+                ))
             }
         }
     }
@@ -53,7 +58,11 @@ impl ForeignRows {
 
 fn text_of(py: Python<'_>, error: &PyErr) -> String {
     let text = error.value(py).to_string();
-    if text.is_empty() { error.get_type(py).to_string() } else { text }
+    if text.is_empty() {
+        error.get_type(py).to_string()
+    } else {
+        text
+    }
 }
 
 /// An error with this text. A string of C ends at its first NUL, which values in the text may have.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use tfarrow_cli::render::source_notes;
 use tfarrow_dataset::{
-    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, TfdsSplit, resolve_filtered, tfds_splits,
+    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, TfdsSplit, resolve_filtered,
+    tfds_splits,
 };
 
 use crate::notices::warn_all;
@@ -19,23 +20,34 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Finds the shards of sources that have a format. `spool` copies those that cannot be read as they are.
+    /// Finds the shards of sources that have a format. `spool` copies those that cannot be read as
+    /// they are.
     pub(crate) fn of(
         sources: &[PathBuf],
         filter: FormatFilter,
         spool: impl Fn(&mut Shard) -> tfarrow_dataset::Result<()>,
     ) -> tfarrow_dataset::Result<Self> {
-        let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, filter)?;
+        let Resolved {
+            mut shards,
+            skipped_files,
+            missing,
+        } = resolve_filtered(sources, filter)?;
         let splits = tfds_splits(&shards);
         shards.iter_mut().try_for_each(spool)?;
-        Ok(Self { shards, skipped_files, missing, splits })
+        Ok(Self {
+            shards,
+            skipped_files,
+            missing,
+            splits,
+        })
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.size).sum()
     }
 
-    /// The notes about files that may contain data and were skipped, about missing shards, and about several splits.
+    /// The notes about files that may contain data and were skipped, about missing shards, and
+    /// about several splits.
     pub(crate) fn notes(&self) -> Vec<String> {
         source_notes(&self.skipped_files, &self.missing, &self.splits)
     }

@@ -1,7 +1,8 @@
 //! Work without the GIL that Ctrl-C stops.
 //!
-//! Python handles signals between its own instructions, and therefore not while Rust code works. The work runs on a thread
-//! of its own; the calling thread waits for it, and lets Python handle signals ten times a second.
+//! Python handles signals between its own instructions, and therefore not while Rust code works.
+//! The work runs on a thread of its own; the calling thread waits for it, and lets Python handle
+//! signals ten times a second.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -44,7 +45,11 @@ impl Pass {
     /// Adds bytes that were read. Breaks where the pass is to stop.
     pub(crate) fn add(&self, bytes: u64) -> std::ops::ControlFlow<()> {
         self.done.fetch_add(bytes, Relaxed);
-        if self.stopped.load(Relaxed) { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+        if self.stopped.load(Relaxed) {
+            std::ops::ControlFlow::Break(())
+        } else {
+            std::ops::ControlFlow::Continue(())
+        }
     }
 }
 
@@ -68,11 +73,12 @@ impl Watched for tfarrow_convert::Progress {
     }
 }
 
-/// Runs `work` without the GIL, on a thread of its own that ends before this returns. `progress` is called with the bytes
-/// done and the bytes in all, ten times a second and at the end.
+/// Runs `work` without the GIL, on a thread of its own that ends before this returns. `progress` is
+/// called with the bytes done and the bytes in all, ten times a second and at the end.
 ///
 /// # Errors
-/// KeyboardInterrupt or what else a signal handler raises, an error of `progress`, and RuntimeError after a panic.
+/// KeyboardInterrupt or what else a signal handler raises, an error of `progress`, and RuntimeError
+/// after a panic.
 pub(crate) fn watch<T: Send>(
     py: Python<'_>,
     watched: &impl Watched,
@@ -125,7 +131,8 @@ pub(crate) fn bug() -> PyErr {
 /// # Errors
 /// The exception of a signal handler, such as KeyboardInterrupt.
 pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
-    // Inside of a call from foreign code, `check_signals` alone does not see a signal: Python code has to run.
+    // Inside of a call from foreign code, `check_signals` alone does not see a signal: Python code
+    // has to run.
     py.run(c"pass", None, None)?;
     py.check_signals()
 }

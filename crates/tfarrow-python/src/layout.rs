@@ -1,7 +1,8 @@
 //! Batches of arrays of Arrow's C data interface.
 //!
-//! The interface has types beside arrays, and not in them: it takes the number of buffers and children on trust, and the
-//! lengths of buffers from the type. What can be compared with the type is compared here, before a value is read.
+//! The interface has types beside arrays, and not in them: it takes the number of buffers and
+//! children on trust, and the lengths of buffers from the type. What can be compared with the type
+//! is compared here, before a value is read.
 
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ use crate::{
     mismatch::Mismatch,
 };
 
-/// Maximum number of rows of an array, with its offset: the bytes of no buffer of a type exceed the address space.
+/// Maximum number of rows of an array, with its offset: the bytes of no buffer of a type exceed the
+/// address space.
 const MAX_ROWS: usize = 1 << 48;
 
-/// The batch of an array. All that its values depend on is checked: the structure, offsets, views, keys of dictionaries, UTF-8,
-/// and the number of nulls.
+/// The batch of an array. All that its values depend on is checked: the structure, offsets, views,
+/// keys of dictionaries, UTF-8, and the number of nulls.
 ///
 /// # Errors
 /// What is not of the schema.
@@ -36,27 +38,34 @@ fn checked_batch(array: FFI_ArrowArray, schema: &SchemaRef) -> Result<RecordBatc
     check_columns(&array, &rows, schema.fields())?;
     let rows = values_of(array, rows).map_err(Mismatch::of_rows)?;
     for (field, column) in schema.fields().iter().zip(rows.child_data()) {
-        column.validate_full().map_err(|error| Mismatch::of_column(field.name(), error))?;
+        column
+            .validate_full()
+            .map_err(|error| Mismatch::of_column(field.name(), error))?;
     }
     rows.validate().map_err(Mismatch::of_rows)?;
     if rows.null_count() > 0 {
-        return Err(Mismatch::of_rows("a row is null: expected null values in columns only"));
+        return Err(Mismatch::of_rows(
+            "a row is null: expected null values in columns only",
+        ));
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let columns = StructArray::from(rows).into_parts().1;
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(Mismatch::of_rows)
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+        .map_err(Mismatch::of_rows)
 }
 
 /// Checks that the children of an array can be these columns.
 fn check_columns(array: &FFI_ArrowArray, rows: &DataType, fields: &Fields) -> Result<(), Mismatch> {
     check_own(array, rows).map_err(Mismatch::of_rows)?;
     for (index, field) in fields.iter().enumerate() {
-        check_child(array, index, field.data_type()).map_err(|text| Mismatch::of_column(field.name(), text))?;
+        check_child(array, index, field.data_type())
+            .map_err(|text| Mismatch::of_column(field.name(), text))?;
     }
     Ok(())
 }
 
-/// Checks that an array can be one of a type, with its children and its dictionary. An error is what differs.
+/// Checks that an array can be one of a type, with its children and its dictionary. An error is
+/// what differs.
 fn check_array(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     check_own(array, data_type)?;
     for (index, child_type) in children(data_type).into_iter().enumerate() {
@@ -64,7 +73,9 @@ fn check_array(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), Strin
     }
     match (data_type, array.dictionary()) {
         (DataType::Dictionary(_, values), Some(dictionary)) => check_array(dictionary, values),
-        (DataType::Dictionary(_, _), None) => Err(format!("{data_type}: the dictionary is missing")),
+        (DataType::Dictionary(_, _), None) => {
+            Err(format!("{data_type}: the dictionary is missing"))
+        }
         (_, Some(_)) => Err(format!("{data_type} has no dictionary, found one")),
         (_, None) => Ok(()),
     }
@@ -83,20 +94,30 @@ fn check_own(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String>
     check_buffers(array, data_type)?;
     let expected = children(data_type).len();
     if array.n_children != expected as i64 {
-        return Err(format!("{data_type} has {expected} children, found {}", array.n_children));
+        return Err(format!(
+            "{data_type} has {expected} children, found {}",
+            array.n_children
+        ));
     }
     Ok(())
 }
 
 fn check_lengths(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
     let (length, offset) = (array.length, array.offset);
-    let rows = usize::try_from(length).ok().zip(usize::try_from(offset).ok());
+    let rows = usize::try_from(length)
+        .ok()
+        .zip(usize::try_from(offset).ok());
     let rows = rows.and_then(|(length, offset)| length.checked_add(offset));
     if rows.is_none_or(|rows| rows > MAX_ROWS) {
-        return Err(format!("{data_type}: no array has the length {length} and the offset {offset}"));
+        return Err(format!(
+            "{data_type}: no array has the length {length} and the offset {offset}"
+        ));
     }
     if array.null_count < -1 || array.null_count > length {
-        return Err(format!("{data_type}: {} of {length} rows are null", array.null_count));
+        return Err(format!(
+            "{data_type}: {} of {length} rows are null",
+            array.null_count
+        ));
     }
     Ok(())
 }
@@ -115,18 +136,29 @@ fn check_buffers(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), Str
     if !fits {
         let least = if layout.variadic { "at least " } else { "" };
         let buffers = buffers + usize::from(layout.variadic);
-        return Err(format!("{data_type} has {least}{buffers} buffers, found {found}"));
+        return Err(format!(
+            "{data_type} has {least}{buffers} buffers, found {found}"
+        ));
     }
     if array.null_count > 0 && validity == 1 && !has_buffer(array, 0) {
-        return Err(format!("{data_type}: {} rows are null, and no buffer says which", array.null_count));
+        return Err(format!(
+            "{data_type}: {} rows are null, and no buffer says which",
+            array.null_count
+        ));
     }
-    // The last offset is read to know how many values there are, as are the lengths of several buffers of values.
+    // The last offset is read to know how many values there are, as are the lengths of several
+    // buffers of values.
     let has_offsets = !layout.variadic && layout.buffers.len() == 2;
     if has_offsets && array.length > 0 && !has_buffer(array, validity) {
         return Err(format!("{data_type}: the offsets are missing"));
     }
-    if layout.variadic && array.num_buffers() > buffers + 1 && !has_buffer(array, array.num_buffers() - 1) {
-        return Err(format!("{data_type}: the lengths of its buffers are missing"));
+    if layout.variadic
+        && array.num_buffers() > buffers + 1
+        && !has_buffer(array, array.num_buffers() - 1)
+    {
+        return Err(format!(
+            "{data_type}: the lengths of its buffers are missing"
+        ));
     }
     Ok(())
 }

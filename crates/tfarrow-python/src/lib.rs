@@ -1,4 +1,5 @@
-//! The module `_tfarrow` of the Python package: arguments of Python, calls of the libraries, results and exceptions.
+//! The module `_tfarrow` of the Python package: arguments of Python, calls of the libraries,
+//! results and exceptions.
 //!
 //! ```text
 //! Python ─▶ options ─▶ Source, sql, write ─▶ QueryRows ─▶ RawStream ─┬▶ RawBatch ─▶ Memory ─▶ numpy
@@ -19,8 +20,8 @@
 //! | `stream`, `batch`, `ndarray` | rows in batches, and columns as arrays of numpy |
 //! | `jobs` | operations on whole data sets |
 //!
-//! The module has no logic that a Rust program could need: that belongs to the libraries. It does not print. Public classes
-//! and their documentation are in `python/tfarrow`.
+//! The module has no logic that a Rust program could need: that belongs to the libraries. It does
+//! not print. Public classes and their documentation are in `python/tfarrow`.
 
 mod batch;
 mod capsule;
@@ -48,19 +49,20 @@ use std::ffi::OsString;
 use pyo3::prelude::*;
 use tfarrow_loader::Division;
 
-/// Batches are freed by other threads than those that allocate them, which slows the system's allocator down and makes it keep
-/// memory.
+/// Batches are freed by other threads than those that allocate them, which slows the system's
+/// allocator down and makes it keep memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs a command line of the program, and returns its exit status. `args` begins with the name of the program.
+/// Runs a command line of the program, and returns its exit status. `args` begins with the name of
+/// the program.
 #[pyfunction]
 fn run_program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| tfarrow_cli::run_program(args))
 }
 
-/// The records of one worker of one rank: the first, the one after the last, and the number of records of each batch. See
-/// `tfarrow_loader::Division`.
+/// The records of one worker of one rank: the first, the one after the last, and the number of
+/// records of each batch. See `tfarrow_loader::Division`.
 #[pyfunction]
 fn share(
     records: u64,
@@ -71,17 +73,29 @@ fn share(
     rank: u64,
     worker: u64,
 ) -> (u64, u64, Vec<u64>) {
-    let share = Division { records, batch_size, ranks, workers, drop_last }.share(rank, worker);
+    let share = Division {
+        records,
+        batch_size,
+        ranks,
+        workers,
+        drop_last,
+    }
+    .share(rank, worker);
     (share.records.start, share.records.end, share.batches)
 }
 
-/// The first index, and the index after the last, of each range of items of these sizes. See [`tfarrow_dataset::divide`].
+/// The first index, and the index after the last, of each range of items of these sizes. See
+/// [`tfarrow_dataset::divide`].
 #[pyfunction]
 fn divide(sizes: Vec<u64>, count: usize) -> Vec<(usize, usize)> {
-    tfarrow_dataset::divide(&sizes, count).into_iter().map(|range| (range.start, range.end)).collect()
+    tfarrow_dataset::divide(&sizes, count)
+        .into_iter()
+        .map(|range| (range.start, range.end))
+        .collect()
 }
 
-/// The binary module of the package `tfarrow`. Its names may change; those of the package are in `tfarrow`.
+/// The binary module of the package `tfarrow`. Its names may change; those of the package are in
+/// `tfarrow`.
 #[pymodule]
 mod _tfarrow {
     #[pymodule_export]

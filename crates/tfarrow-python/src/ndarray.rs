@@ -28,21 +28,37 @@ static EMPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 impl Dtype {
     const fn new(name: &'static str) -> Self {
-        Self { name, object: PyOnceLock::new() }
+        Self {
+            name,
+            object: PyOnceLock::new(),
+        }
     }
 
     fn object<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        let parse = || Ok::<_, PyErr>(py.import("numpy")?.getattr("dtype")?.call1((self.name,))?.unbind());
+        let parse = || {
+            Ok::<_, PyErr>(
+                py.import("numpy")?
+                    .getattr("dtype")?
+                    .call1((self.name,))?
+                    .unbind(),
+            )
+        };
         Ok(self.object.get_or_try_init(py, parse)?.bind(py))
     }
 }
 
 /// An array of one dimension that borrows memory.
-pub(crate) fn ndarray<'py>(py: Python<'py>, memory: Memory, dtype: &Dtype) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn ndarray<'py>(
+    py: Python<'py>,
+    memory: Memory,
+    dtype: &Dtype,
+) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.object(py)?;
     if memory.is_empty() {
         // `frombuffer` refuses memory without bytes.
         return EMPTY.import(py, "numpy", "empty")?.call1((0, dtype));
     }
-    FROMBUFFER.import(py, "numpy", "frombuffer")?.call1((memory, dtype))
+    FROMBUFFER
+        .import(py, "numpy", "frombuffer")?
+        .call1((memory, dtype))
 }

@@ -28,13 +28,18 @@ impl Notices {
         match notice {
             Notice::Skipped(skipped) => gathered.skipped.merge(skipped.clone()),
             Notice::Losses(losses) => gathered.others.extend(losses.notes()),
-            Notice::UnknownFeatures(unknown) => gathered.unknown.push(match (&unknown.sample, wording) {
-                (Some(sample), Wording::Arguments) => {
-                    let remedy = "sample=\"all\" infers it from all records";
-                    format!("{}; the schema was inferred from {sample}: {remedy}", unknown.description())
-                }
-                _ => unknown.to_string(),
-            }),
+            Notice::UnknownFeatures(unknown) => {
+                gathered.unknown.push(match (&unknown.sample, wording) {
+                    (Some(sample), Wording::Arguments) => {
+                        let remedy = "sample=\"all\" infers it from all records";
+                        format!(
+                            "{}; the schema was inferred from {sample}: {remedy}",
+                            unknown.description()
+                        )
+                    }
+                    _ => unknown.to_string(),
+                })
+            }
             Notice::UnknownField(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {
                 gathered.others.push(notice.to_string())
             }
@@ -46,7 +51,11 @@ impl Notices {
     /// # Errors
     /// A warning that a filter of the caller has made an error.
     pub(crate) fn issue(&self, py: Python<'_>) -> PyResult<()> {
-        let Gathered { skipped, unknown, others } = mem::take(&mut *self.gathered());
+        let Gathered {
+            skipped,
+            unknown,
+            others,
+        } = mem::take(&mut *self.gathered());
         warn(py, &skipped, &[unknown, others].concat())
     }
 
@@ -66,13 +75,20 @@ impl Notices {
     }
 }
 
-/// Issues Python warnings: one for skipped records if there are any, and one for each of the others.
+/// Issues Python warnings: one for skipped records if there are any, and one for each of the
+/// others.
 ///
 /// # Errors
 /// A warning that a filter of the caller has made an error.
 pub(crate) fn warn(py: Python<'_>, skipped: &DamageReport, others: &[String]) -> PyResult<()> {
     let skipped = (!skipped.is_empty()).then(|| skipped.to_string());
-    warn_all(py, &skipped.into_iter().chain(others.iter().cloned()).collect::<Vec<_>>())
+    warn_all(
+        py,
+        &skipped
+            .into_iter()
+            .chain(others.iter().cloned())
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// Issues a Python warning for each text.
@@ -84,5 +100,7 @@ pub(crate) fn warn_all(py: Python<'_>, texts: &[String]) -> PyResult<()> {
         return Ok(());
     }
     let warn = py.import("tfarrow._warn")?.getattr("warn")?;
-    texts.iter().try_for_each(|text| warn.call1((text,)).map(drop))
+    texts
+        .iter()
+        .try_for_each(|text| warn.call1((text,)).map(drop))
 }

@@ -31,7 +31,11 @@ impl ReadingOptions {
     /// UsageError for an unknown value.
     pub(crate) fn of(given: &Bound<'_, PyDict>) -> PyResult<Self> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let mut options = Self { table: TfRecordOptions::default(), threads, memory_limit: None };
+        let mut options = Self {
+            table: TfRecordOptions::default(),
+            threads,
+            memory_limit: None,
+        };
         for (name, value) in given {
             if !value.is_none() {
                 options.set(&name.extract::<String>()?, &value)?;
@@ -44,7 +48,8 @@ impl ReadingOptions {
         match name {
             "threads" => {
                 let threads = value.extract::<usize>().ok().filter(|threads| *threads > 0);
-                self.threads = threads.ok_or_else(|| usage(value.py(), "threads: expected a number from 1"))?;
+                self.threads = threads
+                    .ok_or_else(|| usage(value.py(), "threads: expected a number from 1"))?;
             }
             "memory_limit" => {
                 let expected = || usage(value.py(), "memory_limit: expected a number of bytes");
@@ -59,7 +64,9 @@ impl ReadingOptions {
 
     fn put(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let error = |error: datafusion::error::DataFusionError| {
-            let text = error.strip_backtrace().replace("Invalid or Unsupported Configuration: ", "");
+            let text = error
+                .strip_backtrace()
+                .replace("Invalid or Unsupported Configuration: ", "");
             usage(value.py(), &text.replace("tfarrow.", ""))
         };
         self.table.set(name, &text(value)?).map_err(error)
@@ -67,14 +74,36 @@ impl ReadingOptions {
 
     /// How records are read.
     pub(crate) fn read(&self) -> ReadOptions {
-        let TfRecordOptions { on_error, partial_tail, limits, .. } = self.table;
-        ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() }
+        let TfRecordOptions {
+            on_error,
+            partial_tail,
+            limits,
+            ..
+        } = self.table;
+        ReadOptions {
+            on_error,
+            partial_tail,
+            limits,
+            ..ReadOptions::default()
+        }
     }
 
     /// How a data set is inferred.
     pub(crate) fn infer(&self) -> InferOptions {
-        let TfRecordOptions { sample, verify_crc, record_type, .. } = self.table;
-        InferOptions { sample, part: None, jobs: self.threads, verify: verify_crc, record_type, read: self.read() }
+        let TfRecordOptions {
+            sample,
+            verify_crc,
+            record_type,
+            ..
+        } = self.table;
+        InferOptions {
+            sample,
+            part: None,
+            jobs: self.threads,
+            verify: verify_crc,
+            record_type,
+            read: self.read(),
+        }
     }
 }
 
@@ -96,11 +125,15 @@ pub(crate) fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
 pub(crate) fn limits(given: &Bound<'_, PyAny>) -> PyResult<Limits> {
     let py = given.py();
     let mut limits = Limits::default();
-    let given = given.cast::<PyDict>().map_err(|_| usage(py, "limits: expected a dict of names and numbers"))?;
+    let given = given
+        .cast::<PyDict>()
+        .map_err(|_| usage(py, "limits: expected a dict of names and numbers"))?;
     for (name, value) in given {
         let name: String = name.extract()?;
         let limit: Limit = parse_name(&name).map_err(|e| usage(py, &format!("limits: {e}")))?;
-        let most = value.extract().map_err(|_| usage(py, &format!("limits: {name}: expected a number")))?;
+        let most = value
+            .extract()
+            .map_err(|_| usage(py, &format!("limits: {name}: expected a number")))?;
         *limits.get_mut(limit) = most;
     }
     Ok(limits)
@@ -116,12 +149,18 @@ pub(crate) fn names(option: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<Stri
     if value.is_instance_of::<PyString>() {
         return Ok(vec![value.extract()?]);
     }
-    value.extract().map_err(|_| usage(value.py(), &format!("{option}: expected a list of names")))
+    value
+        .extract()
+        .map_err(|_| usage(value.py(), &format!("{option}: expected a list of names")))
 }
 
 /// The type of the records; `None` for `auto`.
 pub(crate) fn record_type(py: Python<'_>, name: &str) -> PyResult<Option<RecordType>> {
-    if name == "auto" { Ok(None) } else { named(py, "record_type", name).map(Some) }
+    if name == "auto" {
+        Ok(None)
+    } else {
+        named(py, "record_type", name).map(Some)
+    }
 }
 
 /// The records that columns are inferred from.

@@ -19,7 +19,10 @@ use futures::StreamExt;
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_codec::schema_of_rows;
 use tfarrow_datafusion::OnNotice;
-use tfarrow_sql::{QueryLimits, SessionOptions, explain_missing_column, plan_statement, session_context, statements};
+use tfarrow_sql::{
+    QueryLimits, SessionOptions, explain_missing_column, plan_statement, session_context,
+    statements,
+};
 
 use crate::{
     options::ReadingOptions,
@@ -29,7 +32,8 @@ use crate::{
     tables::PythonTable,
 };
 
-/// Runs statements, and returns the rows of the last one. `tables` are objects with rows by their names: see [`PythonTable`].
+/// Runs statements, and returns the rows of the last one. `tables` are objects with rows by their
+/// names: see [`PythonTable`].
 #[pyfunction]
 #[pyo3(signature = (query, tables, options, batch_rows=None))]
 pub(crate) fn sql(
@@ -39,7 +43,10 @@ pub(crate) fn sql(
     options: &Bound<'_, PyDict>,
     batch_rows: Option<usize>,
 ) -> PyResult<RawStream> {
-    let running = Running { batch_rows, ..Running::of(&ReadingOptions::of(options)?) };
+    let running = Running {
+        batch_rows,
+        ..Running::of(&ReadingOptions::of(options)?)
+    };
     let table = |(name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name: String = name.extract()?;
         let table = PythonTable::new(format!("table {name}: "), &object)?;
@@ -49,8 +56,9 @@ pub(crate) fn sql(
     start(py, &running, Wording::Sql, query, tables).map(RawStream::new)
 }
 
-/// Whether statements run when they are given, once, and not each time that their rows are read: one of them writes, or the last
-/// one has no rows. False for statements that cannot be parsed, whose error is that of reading.
+/// Whether statements run when they are given, once, and not each time that their rows are read:
+/// one of them writes, or the last one has no rows. False for statements that cannot be parsed,
+/// whose error is that of reading.
 #[pyfunction]
 pub(crate) fn runs_at_once(py: Python<'_>, query: &str) -> bool {
     let parsed = py.detach(|| -> Result<Vec<Statement>> {
@@ -58,8 +66,12 @@ pub(crate) fn runs_at_once(py: Python<'_>, query: &str) -> bool {
         statements(query, &context, QueryLimits::default())?.collect()
     });
     let Ok(statements) = parsed else { return false };
-    statements.iter().any(|statement| effect(statement) == Effect::Writes)
-        || statements.last().is_some_and(|last| effect(last) == Effect::Defines)
+    statements
+        .iter()
+        .any(|statement| effect(statement) == Effect::Writes)
+        || statements
+            .last()
+            .is_some_and(|last| effect(last) == Effect::Defines)
 }
 
 /// What a statement does besides returning rows.
@@ -86,7 +98,9 @@ fn effect_of_ast(statement: &ast::Statement) -> Effect {
     use ast::Statement as S;
     match statement {
         S::Query(query) => match *query.body {
-            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => Effect::Writes,
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+                Effect::Writes
+            }
             _ => Effect::Nothing,
         },
         // A prepared statement may be one that writes.
@@ -98,10 +112,14 @@ fn effect_of_ast(statement: &ast::Statement) -> Effect {
         | S::Copy { .. }
         | S::Execute { .. } => Effect::Writes,
         S::Explain { .. } | S::ExplainTable { .. } => Effect::Nothing,
-        S::ShowTables { .. } | S::ShowColumns { .. } | S::ShowVariable { .. } | S::ShowCreate { .. } => Effect::Nothing,
-        S::ShowFunctions { .. } | S::ShowVariables { .. } | S::ShowDatabases { .. } | S::ShowSchemas { .. } => {
-            Effect::Nothing
-        }
+        S::ShowTables { .. }
+        | S::ShowColumns { .. }
+        | S::ShowVariable { .. }
+        | S::ShowCreate { .. } => Effect::Nothing,
+        S::ShowFunctions { .. }
+        | S::ShowVariables { .. }
+        | S::ShowDatabases { .. }
+        | S::ShowSchemas { .. } => Effect::Nothing,
         _ => Effect::Defines,
     }
 }
@@ -121,8 +139,12 @@ pub(crate) fn start(
             QueryError { error, hint }
         })
     };
-    let running = Running { runs_python, ..running.clone() };
-    py.detach(|| QueryRows::start(&running, wording, plan)).map_err(|error| error.raise(py, wording))
+    let running = Running {
+        runs_python,
+        ..running.clone()
+    };
+    py.detach(|| QueryRows::start(&running, wording, plan))
+        .map_err(|error| error.raise(py, wording))
 }
 
 async fn run(
@@ -135,8 +157,11 @@ async fn run(
         let table = StreamingTable::try_new(schema, vec![Arc::new(table)])?;
         context.register_table(TableReference::bare(name), Arc::new(table))?;
     }
-    let mut all = statements(query, context, QueryLimits::default())?.collect::<Result<Vec<_>>>()?;
-    let Some(last) = all.pop() else { return plan_err!("there is no statement in the query") };
+    let mut all =
+        statements(query, context, QueryLimits::default())?.collect::<Result<Vec<_>>>()?;
+    let Some(last) = all.pop() else {
+        return plan_err!("there is no statement in the query");
+    };
     for statement in all {
         let mut rows = execute(context, statement).await?;
         while let Some(batch) = rows.next().await {
@@ -147,17 +172,28 @@ async fn run(
 }
 
 /// Starts a statement. The rows have a record type only if their columns are those of such records.
-async fn execute(context: &SessionContext, statement: Statement) -> Result<SendableRecordBatchStream> {
+async fn execute(
+    context: &SessionContext,
+    statement: Statement,
+) -> Result<SendableRecordBatchStream> {
     let state = context.state();
     let plan = plan_statement(statement, &state).await?;
-    let rows = context.execute_logical_plan(plan).await?.execute_stream().await?;
+    let rows = context
+        .execute_logical_plan(plan)
+        .await?
+        .execute_stream()
+        .await?;
     let schema = schema_of_rows(&rows.schema());
     let batches = {
         let schema = Arc::clone(&schema);
         rows.map(move |batch| {
             let (_, columns, rows) = batch?.into_parts();
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?)
+            Ok(RecordBatch::try_new_with_options(
+                Arc::clone(&schema),
+                columns,
+                &options,
+            )?)
         })
     };
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))

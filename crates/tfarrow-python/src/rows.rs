@@ -5,9 +5,10 @@
 //!                                                               └▶ ForeignRows: pyarrow, Polars, DuckDB ..
 //! ```
 //!
-//! Each query has its own runtime, which ends with it: threads do not survive a fork, so that a runtime of the process
-//! would leave a forked worker without threads. Batches pass a channel of the standard library, because the consumer may be
-//! a task of another runtime, as in datafusion-python.
+//! Each query has its own runtime, which ends with it: threads do not survive a fork, so that a
+//! runtime of the process would leave a forked worker without threads. Batches pass a channel of
+//! the standard library, because the consumer may be a task of another runtime, as in
+//! datafusion-python.
 
 use std::{
     future::Future,
@@ -62,8 +63,18 @@ pub(crate) struct Running {
 impl Running {
     /// As these options say, in batches of DataFusion's size.
     pub(crate) fn of(options: &ReadingOptions) -> Self {
-        let ReadingOptions { table, threads, memory_limit } = options.clone();
-        Self { tables: table, threads, batch_rows: None, memory_limit, runs_python: false }
+        let ReadingOptions {
+            table,
+            threads,
+            memory_limit,
+        } = options.clone();
+        Self {
+            tables: table,
+            threads,
+            batch_rows: None,
+            memory_limit,
+            runs_python: false,
+        }
     }
 }
 
@@ -110,10 +121,14 @@ impl RowsError {
                 None if wording == Wording::Arguments => errors::failed_scan(py, error),
                 None => errors::failed_sql(py, error, hint.as_deref()),
             },
-            Self::Forked => {
-                errors::usage(py, "the rows were opened before the process forked: read the scan or the query anew")
-            }
-            Self::Over => errors::usage(py, "an error ended the rows: read the scan or the query anew"),
+            Self::Forked => errors::usage(
+                py,
+                "the rows were opened before the process forked: read the scan or the query anew",
+            ),
+            Self::Over => errors::usage(
+                py,
+                "an error ended the rows: read the scan or the query anew",
+            ),
             Self::Bug => bug(),
         }
     }
@@ -183,7 +198,8 @@ impl QueryRows {
         // A batch waits in the channel while the consumer works on the one before.
         let (sender, messages) = sync_channel(1);
         let handle = runtime.handle().clone();
-        runtime.spawn_blocking(move || handle.block_on(send_rows(plan(context, on_notice), sender)));
+        runtime
+            .spawn_blocking(move || handle.block_on(send_rows(plan(context, on_notice), sender)));
         let mut rows = Self {
             schema: SchemaRef::new(arrow_schema::Schema::empty()),
             rest: Rest::Failed,
@@ -213,7 +229,8 @@ impl QueryRows {
         self.wording
     }
 
-    /// The next batch; `None` at the end. May be called with or without the GIL, which it takes only to check for signals.
+    /// The next batch; `None` at the end. May be called with or without the GIL, which it takes
+    /// only to check for signals.
     ///
     /// # Errors
     /// An error of the query, an interrupt, a panic of the query; and each call after one of these.
@@ -245,7 +262,10 @@ impl QueryRows {
     }
 
     /// Receives the next message. A query that ends without a last message has panicked.
-    fn receive(&mut self, messages: &Receiver<RowMessage<QueryError>>) -> Result<RowMessage<QueryError>, RowsError> {
+    fn receive(
+        &mut self,
+        messages: &Receiver<RowMessage<QueryError>>,
+    ) -> Result<RowMessage<QueryError>, RowsError> {
         loop {
             match messages.recv_timeout(TICK) {
                 Ok(message) => return Ok(message),
@@ -260,13 +280,19 @@ impl QueryRows {
     /// # Errors
     /// [`RowsError::Forked`].
     pub(crate) fn check_process(&self) -> Result<(), RowsError> {
-        if process::id() == self.process { Ok(()) } else { Err(RowsError::Forked) }
+        if process::id() == self.process {
+            Ok(())
+        } else {
+            Err(RowsError::Forked)
+        }
     }
 
     fn check(&mut self) -> Result<(), RowsError> {
         self.checked = Instant::now();
         // At the end of the interpreter there is nothing to attach to, and no signal to handle.
-        Python::try_attach(check_signals).unwrap_or(Ok(())).map_err(RowsError::Interrupted)
+        Python::try_attach(check_signals)
+            .unwrap_or(Ok(()))
+            .map_err(RowsError::Interrupted)
     }
 
     /// The warnings of the query.
@@ -279,15 +305,20 @@ impl Drop for QueryRows {
     fn drop(&mut self) {
         if self.check_process().is_err() {
             // Threads of the parent may have held locks of these when it forked.
-            mem::forget((mem::replace(&mut self.rest, Rest::Failed), self.runtime.take()));
+            mem::forget((
+                mem::replace(&mut self.rest, Rest::Failed),
+                self.runtime.take(),
+            ));
             return;
         }
         self.cancellation.cancel();
         // The query may wait until a message is taken.
         self.rest = Rest::Failed;
-        let Some(runtime) = self.runtime.take() else { return };
-        // A thread that runs Python code must end before the interpreter does. It may wait for the GIL. In a task of another
-        // runtime nothing may wait.
+        let Some(runtime) = self.runtime.take() else {
+            return;
+        };
+        // A thread that runs Python code must end before the interpreter does. It may wait for the
+        // GIL. In a task of another runtime nothing may wait.
         if self.runs_python && Handle::try_current().is_err() {
             Python::try_attach(|py| py.detach(|| runtime.shutdown_timeout(PATIENCE)));
         } else {

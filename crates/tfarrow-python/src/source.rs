@@ -18,7 +18,8 @@ use pyo3::{
 use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
 use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
-    EVENT_MESSAGE, FormatFilter, Shard, ShardFormat, are_events, event_message, without_folder_columns,
+    EVENT_MESSAGE, FormatFilter, Shard, ShardFormat, are_events, event_message,
+    without_folder_columns,
 };
 use tfarrow_scan::{Inferred, count, infer};
 
@@ -35,7 +36,8 @@ use crate::{
 
 /// A data set, and how it is read.
 ///
-/// The files are listed, and the schema is inferred, when the first of its properties is used. Each stream reads the rows anew.
+/// The files are listed, and the schema is inferred, when the first of its properties is used. Each
+/// stream reads the rows anew.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct Source {
     sources: Vec<PathBuf>,
@@ -51,7 +53,10 @@ enum SourceTable {
     /// Records of TFRecord files.
     Records(Arc<TfRecordTable>),
     /// Files of another format, which SQL reads by the name of their source.
-    Files { source: String, shards: Arc<[Shard]> },
+    Files {
+        source: String,
+        shards: Arc<[Shard]>,
+    },
 }
 
 impl SourceTable {
@@ -66,7 +71,8 @@ struct Declared {
     features: Schema,
     /// The columns of folders `key=value`.
     folders: Vec<FieldRef>,
-    /// The name of each file in its data set, which has the folders; none if there are no columns of folders.
+    /// The name of each file in its data set, which has the folders; none if there are no columns
+    /// of folders.
     names: Vec<PathBuf>,
 }
 
@@ -86,9 +92,10 @@ pub(crate) enum Step {
 
 #[pymethods]
 impl Source {
-    /// `declared` is an object with `__arrow_c_schema__`, whose columns are read instead of inferred ones. The metadata of its
-    /// fields may tell the features of columns with other names. `folders` are those of its columns that are folders
-    /// `key=value`; with them, each source is a file, and `names` are their names in the data set, as `files` returns them.
+    /// `declared` is an object with `__arrow_c_schema__`, whose columns are read instead of
+    /// inferred ones. The metadata of its fields may tell the features of columns with other names.
+    /// `folders` are those of its columns that are folders `key=value`; with them, each source is a
+    /// file, and `names` are their names in the data set, as `files` returns them.
     #[new]
     #[pyo3(signature = (sources, options, declared=None, folders=Vec::new(), names=Vec::new()))]
     fn new(
@@ -98,7 +105,8 @@ impl Source {
         folders: Vec<String>,
         names: Vec<PathBuf>,
     ) -> PyResult<Self> {
-        let declared = declared.map(|schema| Ok::<_, PyErr>(Declared::new(&import_schema(schema)?, &folders, names)));
+        let declared = declared
+            .map(|schema| Ok::<_, PyErr>(Declared::new(&import_schema(schema)?, &folders, names)));
         Ok(Self {
             sources,
             options: ReadingOptions::of(options)?,
@@ -107,13 +115,18 @@ impl Source {
         })
     }
 
-    /// The paths of the files, in order, with their names in the data set, such as `split=train/0.tfrecord`, and their sizes in
-    /// bytes. Reads no records. These are strings, because `pathlib` would change URLs.
+    /// The paths of the files, in order, with their names in the data set, such as
+    /// `split=train/0.tfrecord`, and their sizes in bytes. Reads no records. These are strings,
+    /// because `pathlib` would change URLs.
     fn files(&self, py: Python<'_>) -> PyResult<Vec<(OsString, OsString, u64)>> {
         let find = || Found::of(&self.sources, FormatFilter::Any, |_| Ok(()));
         let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
         found.warn(py)?;
-        Ok(found.shards.into_iter().map(|shard| (shard.path.into(), shard.name.into(), shard.size)).collect())
+        Ok(found
+            .shards
+            .into_iter()
+            .map(|shard| (shard.path.into(), shard.name.into(), shard.size))
+            .collect())
     }
 
     /// The schema of the rows after these steps, as a capsule.
@@ -125,12 +138,21 @@ impl Source {
     /// The names of the columns after these steps.
     fn columns(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<Vec<String>> {
         let schema = self.schema_after(py, steps)?;
-        Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+        Ok(schema
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect())
     }
 
     /// Starts to read the rows after these steps, in batches of at most `batch_rows` rows.
     #[pyo3(signature = (steps, batch_rows=None))]
-    fn stream(&self, py: Python<'_>, steps: Vec<Step>, batch_rows: Option<usize>) -> PyResult<RawStream> {
+    fn stream(
+        &self,
+        py: Python<'_>,
+        steps: Vec<Step>,
+        batch_rows: Option<usize>,
+    ) -> PyResult<RawStream> {
         let table = self.table(py)?;
         Ok(RawStream::new(self.rows(py, table, steps, batch_rows)?))
     }
@@ -143,12 +165,14 @@ impl Source {
             SourceTable::Files { shards, .. } => shards,
         };
         let (read, threads) = (self.options.read(), self.options.threads);
-        let counted = watch(py, &pass, None, || count(shards, &read, threads, &|bytes, _| pass.add(bytes)))?;
+        let counted = watch(py, &pass, None, || {
+            count(shards, &read, threads, &|bytes, _| pass.add(bytes))
+        })?;
         Ok(counted.map_err(|error| failed(py, error))?.records)
     }
 
-    /// Starts to read the records `start` to `end` of the data set, whose files have these numbers of records. The steps may
-    /// only select columns.
+    /// Starts to read the records `start` to `end` of the data set, whose files have these numbers
+    /// of records. The steps may only select columns.
     fn stream_of(
         &self,
         py: Python<'_>,
@@ -159,10 +183,20 @@ impl Source {
         batch_rows: usize,
     ) -> PyResult<RawStream> {
         let SourceTable::Records(table) = self.table(py)? else {
-            return Err(usage(py, "only the records of TFRecord files can be read in parts"));
+            return Err(usage(
+                py,
+                "only the records of TFRecord files can be read in parts",
+            ));
         };
-        let table = table.with_records(start..end, &counts).map_err(|error| failed_scan(py, error))?;
-        Ok(RawStream::new(self.rows(py, SourceTable::of_records(table), steps, Some(batch_rows))?))
+        let table = table
+            .with_records(start..end, &counts)
+            .map_err(|error| failed_scan(py, error))?;
+        Ok(RawStream::new(self.rows(
+            py,
+            SourceTable::of_records(table),
+            steps,
+            Some(batch_rows),
+        )?))
     }
 
     /// Whether the rows are records of TFRecord files, and not rows of files of another format.
@@ -170,11 +204,19 @@ impl Source {
         Ok(matches!(self.table(py)?, SourceTable::Records(_)))
     }
 
-    /// For each column with one number of values in all records that were read to infer the schema: that number. Columns
-    /// that some of these records do not have are left out, as are those of bytes. None for files of another format.
+    /// For each column with one number of values in all records that were read to infer the schema:
+    /// that number. Columns that some of these records do not have are left out, as are those of
+    /// bytes. None for files of another format.
     fn fixed_lengths(&self, py: Python<'_>) -> PyResult<Option<Vec<(String, u64)>>> {
-        let SourceTable::Records(table) = self.table(py)? else { return Ok(None) };
-        Ok(Some(table.fixed_lengths().map(|(name, length)| (name.to_owned(), length)).collect()))
+        let SourceTable::Records(table) = self.table(py)? else {
+            return Ok(None);
+        };
+        Ok(Some(
+            table
+                .fixed_lengths()
+                .map(|(name, length)| (name.to_owned(), length))
+                .collect(),
+        ))
     }
 }
 
@@ -202,17 +244,27 @@ impl Source {
         let in_scan = |error| failed_scan(py, error);
         if let Some(declared) = &self.declared {
             let shards = listed(py, &self.sources, Shard::spool)?.shards;
-            return declared.table(shards, options).map(SourceTable::of_records).map_err(in_scan);
+            return declared
+                .table(shards, options)
+                .map(SourceTable::of_records)
+                .map_err(in_scan);
         }
         let stated = TfRecordTable::message_of(options).map_err(in_scan)?;
         let shards = listed(py, &self.sources, Shard::spool_for_scan)?.shards;
         if stated.is_none()
             && let Some(source) = self.of_another_format(&shards)
         {
-            return Ok(SourceTable::Files { source, shards: shards.into() });
+            return Ok(SourceTable::Files {
+                source,
+                shards: shards.into(),
+            });
         }
         let is_detected = stated.is_none() && options.record_type.is_none() && are_events(&shards);
-        let message = if is_detected { Some(event_message().map_err(|error| failed(py, error))?) } else { stated };
+        let message = if is_detected {
+            Some(event_message().map_err(|error| failed(py, error))?)
+        } else {
+            stated
+        };
         let table = match message {
             Some(message) => TfRecordTable::messages(shards, &message, options),
             None => {
@@ -224,11 +276,19 @@ impl Source {
         table.map(SourceTable::of_records).map_err(in_scan)
     }
 
-    /// The source as SQL names it, if it is one, and all its files are of another format than TFRecord.
+    /// The source as SQL names it, if it is one, and all its files are of another format than
+    /// TFRecord.
     fn of_another_format(&self, shards: &[Shard]) -> Option<String> {
-        let [source] = self.sources.as_slice() else { return None };
-        let is_other = !shards.is_empty() && shards.iter().all(|shard| shard.format != ShardFormat::TfRecord);
-        is_other.then(|| source.to_str().map(str::to_owned)).flatten()
+        let [source] = self.sources.as_slice() else {
+            return None;
+        };
+        let is_other = !shards.is_empty()
+            && shards
+                .iter()
+                .all(|shard| shard.format != ShardFormat::TfRecord);
+        is_other
+            .then(|| source.to_str().map(str::to_owned))
+            .flatten()
     }
 
     fn rows(
@@ -238,9 +298,13 @@ impl Source {
         steps: Vec<Step>,
         batch_rows: Option<usize>,
     ) -> PyResult<QueryRows> {
-        let mut running = Running { batch_rows, ..Running::of(&self.options) };
+        let mut running = Running {
+            batch_rows,
+            ..Running::of(&self.options)
+        };
         if let SourceTable::Files { .. } = table {
-            // SQL would read converted events as a table of their values. A scan has their rows, as that of event files.
+            // SQL would read converted events as a table of their values. A scan has their rows, as
+            // that of event files.
             running.tables.message = Some(EVENT_MESSAGE.to_owned());
         }
         // Arrays that SQL makes may have memory in common.
@@ -254,7 +318,9 @@ impl Source {
                     let table = TfRecordTable::clone(&table).with_notices(Some(on_notice));
                     context.read_table(Arc::new(table))?
                 }
-                SourceTable::Files { source, .. } => context.table(TableReference::bare(source)).await?,
+                SourceTable::Files { source, .. } => {
+                    context.table(TableReference::bare(source)).await?
+                }
             };
             Ok(scan(frame, steps).await?)
         };
@@ -265,19 +331,36 @@ impl Source {
 
 impl Declared {
     fn new(schema: &Schema, folders: &[String], names: Vec<PathBuf>) -> Self {
-        let (folders, features): (Vec<_>, Vec<_>) =
-            schema.fields().iter().cloned().partition(|field| folders.contains(field.name()));
-        Self { features: Schema::new_with_metadata(features, schema.metadata().clone()), folders, names }
+        let (folders, features): (Vec<_>, Vec<_>) = schema
+            .fields()
+            .iter()
+            .cloned()
+            .partition(|field| folders.contains(field.name()));
+        Self {
+            features: Schema::new_with_metadata(features, schema.metadata().clone()),
+            folders,
+            names,
+        }
     }
 
     fn table(&self, mut shards: Vec<Shard>, options: &TfRecordOptions) -> Result<TfRecordTable> {
         if !self.folders.is_empty() {
             if shards.len() != self.names.len() {
-                return plan_err!("found {} files, expected the {} that were listed", shards.len(), self.names.len());
+                return plan_err!(
+                    "found {} files, expected the {} that were listed",
+                    shards.len(),
+                    self.names.len()
+                );
             }
-            let keys: Vec<_> = self.folders.iter().map(|field| field.name().as_str()).collect();
+            let keys: Vec<_> = self
+                .folders
+                .iter()
+                .map(|field| field.name().as_str())
+                .collect();
             let named = shards.into_iter().zip(&self.names);
-            shards = named.map(|(shard, name)| shard.with_name(name.clone(), &keys)).collect();
+            shards = named
+                .map(|(shard, name)| shard.with_name(name.clone(), &keys))
+                .collect();
         }
         let table = TfRecordTable::declared(shards, &self.features, &HashMap::new(), options)?;
         table.partitioned(self.folders.clone())
@@ -320,7 +403,11 @@ async fn scan(mut frame: DataFrame, steps: Vec<Step>) -> Result<SendableRecordBa
 fn apply(frame: DataFrame, step: Step) -> Result<DataFrame> {
     match step {
         Step::Select(names) => {
-            if let Some((_, twice)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+            if let Some((_, twice)) = names
+                .iter()
+                .enumerate()
+                .find(|(index, name)| names[..*index].contains(name))
+            {
                 return plan_err!("the column {twice:?} is selected twice");
             }
             frame.select(names.iter().map(|name| column(name)))

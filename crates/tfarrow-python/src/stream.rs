@@ -47,7 +47,11 @@ impl RawStream {
         Self(Lock::new(State::New(rows)))
     }
 
-    fn with<T>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> PyResult<T> + Send) -> PyResult<T>
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut State) -> PyResult<T> + Send,
+    ) -> PyResult<T>
     where
         T: Send,
     {
@@ -113,10 +117,16 @@ impl RawStream {
         })
     }
 
-    /// The next batch of exactly `rows` rows, or fewer at the end; of as many rows as the query makes without `rows`. None
-    /// at the end, after which warnings are issued. With `complete`, features without a column are an error.
+    /// The next batch of exactly `rows` rows, or fewer at the end; of as many rows as the query
+    /// makes without `rows`. None at the end, after which warnings are issued. With `complete`,
+    /// features without a column are an error.
     #[pyo3(signature = (rows=None, complete=false))]
-    fn next_batch(&self, py: Python<'_>, rows: Option<usize>, complete: bool) -> PyResult<Option<RawBatch>> {
+    fn next_batch(
+        &self,
+        py: Python<'_>,
+        rows: Option<usize>,
+        complete: bool,
+    ) -> PyResult<Option<RawBatch>> {
         self.take(py, complete, |batches| batches.next(rows))
     }
 }
@@ -133,9 +143,15 @@ impl RawStream {
             if let State::New(_) = state
                 && let State::New(rows) = std::mem::replace(state, State::Gone)
             {
-                *state = State::Batches(Box::new(Batches { rows, rebatch: Rebatch::default(), ended: false }));
+                *state = State::Batches(Box::new(Batches {
+                    rows,
+                    rebatch: Rebatch::default(),
+                    ended: false,
+                }));
             }
-            let State::Batches(batches) = state else { return Err(gone()) };
+            let State::Batches(batches) = state else {
+                return Err(gone());
+            };
             let taken = batches.rows.check_process().and_then(|()| take(batches));
             let notices = matches!(taken, Ok(None)).then(|| Arc::clone(batches.rows.notices()));
             Ok((batches.rows.wording(), taken, notices))
@@ -155,7 +171,10 @@ impl Batches {
     fn next(&mut self, rows: Option<usize>) -> Result<Option<RecordBatch>, RowsError> {
         loop {
             let batch = match rows {
-                Some(rows) => self.rebatch.next(rows, self.ended).map_err(DataFusionError::from)?,
+                Some(rows) => self
+                    .rebatch
+                    .next(rows, self.ended)
+                    .map_err(DataFusionError::from)?,
                 None => self.rebatch.take_first(usize::MAX),
             };
             if batch.is_some() {
@@ -197,19 +216,29 @@ impl RawTable {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let batches = self.batches.clone().into_iter().map(Ok);
-        export_stream(py, Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema))))
+        export_stream(
+            py,
+            Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema))),
+        )
     }
 
     /// A stream of the rows, in batches of at most `batch_rows` rows.
     #[pyo3(signature = (batch_rows=None))]
     fn stream(&self, py: Python<'_>, batch_rows: Option<usize>) -> PyResult<RawStream> {
-        let running = Running { batch_rows, ..Running::of(&ReadingOptions::of(&PyDict::new(py))?) };
+        let running = Running {
+            batch_rows,
+            ..Running::of(&ReadingOptions::of(&PyDict::new(py))?)
+        };
         let (schema, batches) = (Arc::clone(&self.schema), self.batches.clone());
         let plan = move |context: SessionContext, _: OnNotice| async move {
             let table = MemTable::try_new(schema, vec![batches])?;
-            Ok(context.read_table(Arc::new(table))?.execute_stream().await?)
+            Ok(context
+                .read_table(Arc::new(table))?
+                .execute_stream()
+                .await?)
         };
         let rows = py.detach(|| QueryRows::start(&running, Wording::Sql, plan));
-        rows.map(RawStream::new).map_err(|error| error.raise(py, Wording::Sql))
+        rows.map(RawStream::new)
+            .map_err(|error| error.raise(py, Wording::Sql))
     }
 }

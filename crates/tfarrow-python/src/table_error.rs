@@ -30,9 +30,12 @@ impl TableError {
             Self::Raised(exception) => raised(exception),
             Self::Stream(text) => DataFusionError::Execution(format!("{label}{text}")),
             Self::Batch(Mismatch { column, text }) => {
-                let place = column.as_ref().map_or_else(String::new, |name| format!(" column {name:?}:"));
+                let place = column
+                    .as_ref()
+                    .map_or_else(String::new, |name| format!(" column {name:?}:"));
                 let text = format!("{label}batch {number}:{place} {text}");
-                Python::try_attach(|py| raised(mismatched(py, column, &text))).unwrap_or_else(ending)
+                Python::try_attach(|py| raised(mismatched(py, column, &text)))
+                    .unwrap_or_else(ending)
             }
             Self::Ending => ending(),
         }

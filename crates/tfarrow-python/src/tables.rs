@@ -26,7 +26,8 @@ const AHEAD: usize = 2;
 /// The method of the package's own objects with rows: their schema, and an iterator of batches.
 const BATCHES: &str = "_tfarrow_batches";
 
-/// An object of Python as a table: one of the package with batches, or one with `__arrow_c_stream__`.
+/// An object of Python as a table: one of the package with batches, or one with
+/// `__arrow_c_stream__`.
 pub(crate) struct PythonTable {
     /// How errors name it: empty, or `table t: `.
     label: String,
@@ -46,7 +47,13 @@ impl PythonTable {
     pub(crate) fn new(label: String, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (schema, first) = TableReader::open(object)?;
         let reads_once = object.hasattr("__next__")?;
-        Ok(Self { label, object: object.clone().unbind(), schema, first: Lock::new(Some(first)), reads_once })
+        Ok(Self {
+            label,
+            object: object.clone().unbind(),
+            schema,
+            first: Lock::new(Some(first)),
+            reads_once,
+        })
     }
 
     fn reader(&self) -> Result<TableReader> {
@@ -60,7 +67,10 @@ impl PythonTable {
         let opened = Python::try_attach(|py| TableReader::open(self.object.bind(py)));
         let (schema, reader) = opened.ok_or_else(ending)?.map_err(raised)?;
         if schema.fields() != self.schema.fields() {
-            let text = format!("{}its columns are not those that it had when the query was planned", self.label);
+            let text = format!(
+                "{}its columns are not those that it had when the query was planned",
+                self.label
+            );
             return Err(DataFusionError::Execution(text));
         }
         Ok(reader)
@@ -69,7 +79,9 @@ impl PythonTable {
 
 impl std::fmt::Debug for PythonTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PythonTable").field("schema", &self.schema).finish_non_exhaustive()
+        f.debug_struct("PythonTable")
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
     }
 }
 
@@ -117,7 +129,10 @@ impl TableReader {
         if object.hasattr(BATCHES)? {
             let opened = object.call_method0(BATCHES)?;
             let (schema, batches): (Bound<'_, PyAny>, Bound<'_, PyAny>) = opened.extract()?;
-            return Ok((Arc::new(import_schema(&schema)?), Self::Batches(batches.try_iter()?.unbind())));
+            return Ok((
+                Arc::new(import_schema(&schema)?),
+                Self::Batches(batches.try_iter()?.unbind()),
+            ));
         }
         let stream = ForeignStream::of(object)?;
         Ok((Arc::clone(stream.schema()), Self::Stream(stream)))
@@ -143,7 +158,9 @@ impl TableReader {
 
 /// The next batch of an iterator.
 fn next_of(batches: &Bound<'_, PyIterator>) -> Result<Option<RecordBatch>, TableError> {
-    let Some(item) = batches.clone().next() else { return Ok(None) };
+    let Some(item) = batches.clone().next() else {
+        return Ok(None);
+    };
     let item = item.map_err(TableError::Raised)?;
     if let Ok(raw) = item.cast::<RawBatch>() {
         return Ok(Some(raw.get().batch().map_err(TableError::Raised)?));

@@ -18,8 +18,8 @@ use crate::{
 /// The name of the table with the rows to write.
 const DATA: &str = "data";
 
-/// Writes the rows of an object (see [`PythonTable`]) to TFRecord files by COPY, whose options these are. Returns the
-/// number of records.
+/// Writes the rows of an object (see [`PythonTable`]) to TFRecord files by COPY, whose options
+/// these are. Returns the number of records.
 #[pyfunction]
 pub(crate) fn write(
     py: Python<'_>,
@@ -40,13 +40,23 @@ pub(crate) fn write(
             ));
         }
     }
-    let options = if given.is_empty() { String::new() } else { format!(" OPTIONS ({})", given.join(", ")) };
-    let query = format!("COPY {DATA} TO {} STORED AS TFRECORD{options}", quoted(target));
+    let options = if given.is_empty() {
+        String::new()
+    } else {
+        format!(" OPTIONS ({})", given.join(", "))
+    };
+    let query = format!(
+        "COPY {DATA} TO {} STORED AS TFRECORD{options}",
+        quoted(target)
+    );
     let running = Running::of(&ReadingOptions::of(&PyDict::new(py))?);
     let tables = vec![(DATA.to_owned(), PythonTable::new(String::new(), data)?)];
     let mut rows = start(py, &running, Wording::Arguments, query, tables)?;
     let mut written = 0;
-    while let Some(batch) = py.detach(|| rows.next()).map_err(|error| error.raise(py, Wording::Arguments))? {
+    while let Some(batch) = py
+        .detach(|| rows.next())
+        .map_err(|error| error.raise(py, Wording::Arguments))?
+    {
         written += counted(&batch);
     }
     rows.notices().issue(py)?;
@@ -56,7 +66,10 @@ pub(crate) fn write(
 /// The number in the result of COPY.
 fn counted(batch: &arrow_array::RecordBatch) -> u64 {
     use arrow_array::{cast::AsArray, types::UInt64Type};
-    let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    let counts = batch
+        .columns()
+        .first()
+        .and_then(|column| column.as_primitive_opt::<UInt64Type>());
     counts.map_or(0, |counts| counts.iter().flatten().sum())
 }
 

@@ -1,4 +1,5 @@
-//! Reads all shards of a data set: files, folders, globs, shard specs such as `train@10`, or URLs of object stores, plain or compressed.
+//! Reads all shards of a data set: files, folders, globs, shard specs such as `train@10`, or URLs
+//! of object stores, plain or compressed.
 //!
 //! `cargo run --release --example many_shards -- testdata/shards/ 'testdata/compressed/*.gz'`
 #![expect(clippy::print_stdout, reason = "an example is a program")]
@@ -14,9 +15,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     for source in &sources {
         let shards = resolve(&[source])?;
         // Infers on all cores. The closure may report the progress, and stop the inference.
-        let inferred = infer(&shards, &InferOptions::default(), &|_, _| ControlFlow::Continue(()))?;
+        let inferred = infer(&shards, &InferOptions::default(), &|_, _| {
+            ControlFlow::Continue(())
+        })?;
         let schema = inferred.schema(Layout::Auto, None)?;
-        println!("{source}: {} records, {} columns", inferred.summary.records(), schema.fields().len());
+        println!(
+            "{source}: {} records, {} columns",
+            inferred.summary.records(),
+            schema.fields().len()
+        );
         for shard in &shards {
             let reader = ShardReader::open(shard, &ReadOptions::default())?;
             let mut rows = 0;

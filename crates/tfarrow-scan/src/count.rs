@@ -3,8 +3,8 @@
 use tfarrow_codec::OnError;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    DamageReport, Error, ErrorKind, OnProgress, ReadOptions, Result, Segment, Shard, ShardFormat, ShardReader,
-    TfdsSplit, check_length, tfds_splits, try_map,
+    DamageReport, Error, ErrorKind, OnProgress, ReadOptions, Result, Segment, Shard, ShardFormat,
+    ShardReader, TfdsSplit, check_length, tfds_splits, try_map,
 };
 
 /// The number of records of each shard.
@@ -14,19 +14,27 @@ pub struct Counted {
     pub records: Vec<u64>,
     /// The corrupt bytes that were skipped.
     pub damage: DamageReport,
-    /// The shards, without skipped bytes, that have another number of records than TFDS has written beside them.
+    /// The shards, without skipped bytes, that have another number of records than TFDS has written
+    /// beside them.
     pub wrong_lengths: Vec<Error>,
     /// The splits of TFDS that the shards belong to.
     pub splits: Vec<TfdsSplit>,
 }
 
-/// Counts the records of shards, each on one of up to `threads` threads. Records of TFRecord files are counted by their
-/// frames: the CRCs of their lengths are verified, those of their data are not. With [`OnError::Skip`], counting continues
-/// after a corrupt length. `progress` is called after each shard.
+/// Counts the records of shards, each on one of up to `threads` threads. Records of TFRecord files
+/// are counted by their frames: the CRCs of their lengths are verified, those of their data are
+/// not. With [`OnError::Skip`], counting continues after a corrupt length. `progress` is called
+/// after each shard.
 ///
 /// # Errors
-/// A shard that cannot be read, a corrupt length unless it is skipped, and [`ErrorKind::Stopped`] if `progress` stops.
-pub fn count(shards: &[Shard], read: &ReadOptions, threads: usize, progress: &OnProgress<'_>) -> Result<Counted> {
+/// A shard that cannot be read, a corrupt length unless it is skipped, and [`ErrorKind::Stopped`]
+/// if `progress` stops.
+pub fn count(
+    shards: &[Shard],
+    read: &ReadOptions,
+    threads: usize,
+    progress: &OnProgress<'_>,
+) -> Result<Counted> {
     let counts = try_map(shards, threads, |number, shard| {
         let (records, damage) = count_shard(shard, read)?;
         match progress(shard.size, records).is_break() {
@@ -35,10 +43,17 @@ pub fn count(shards: &[Shard], read: &ReadOptions, threads: usize, progress: &On
         }
     });
     let (splits, damage) = (tfds_splits(shards), DamageReport::default());
-    let mut counted = Counted { records: Vec::new(), damage, wrong_lengths: Vec::new(), splits };
+    let mut counted = Counted {
+        records: Vec::new(),
+        damage,
+        wrong_lengths: Vec::new(),
+        splits,
+    };
     for (shard, (records, damage)) in shards.iter().zip(counts?) {
         if damage.is_empty() {
-            counted.wrong_lengths.extend(check_length(&counted.splits, shard, records).err());
+            counted
+                .wrong_lengths
+                .extend(check_length(&counted.splits, shard, records).err());
         }
         counted.records.push(records);
         counted.damage.merge(damage);
@@ -49,7 +64,10 @@ pub fn count(shards: &[Shard], read: &ReadOptions, threads: usize, progress: &On
 fn count_shard(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {
     match (shard.format, read.on_error) {
         (ShardFormat::TfRecord, OnError::Skip) => count_valid(shard, read),
-        (ShardFormat::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, DamageReport::default())),
+        (ShardFormat::TfRecord, OnError::Fail) => Ok((
+            tfarrow_dataset::count(shard, read)?,
+            DamageReport::default(),
+        )),
         (ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json, _) => {
             Ok((count_rows(shard)?, DamageReport::default()))
         }

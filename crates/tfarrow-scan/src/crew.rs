@@ -1,13 +1,14 @@
-//! The threads of a pass over a data set, and the tasks that they share: the shards of a scan, or the outputs of a conversion.
+//! The threads of a pass over a data set, and the tasks that they share: the shards of a scan, or
+//! the outputs of a conversion.
 //!
 //! ```text
 //! thread 1: task 0 ─▶ task 2 ─▶ task 3 ──────────┐
 //! thread 2: task 1 ──────────────▶ helps with 3 ──┴▶ end
 //! ```
 //!
-//! Each thread begins tasks of its own, in their order, and then helps with the tasks that have not ended, the largest first,
-//! so that one large task keeps all cores busy. A task is made when it begins and dropped when it ends: a data set may have
-//! hundreds of thousands of shards.
+//! Each thread begins tasks of its own, in their order, and then helps with the tasks that have not
+//! ended, the largest first, so that one large task keeps all cores busy. A task is made when it
+//! begins and dropped when it ends: a data set may have hundreds of thousands of shards.
 
 use std::{
     cmp::Reverse,
@@ -54,11 +55,17 @@ pub struct Member {
 impl<'a, T: Task + ?Sized, E> Crew<'a, T, E> {
     /// Creates a crew for the tasks that `begin` makes, one at a time, numbered from 0.
     pub fn new(begin: &'a Begin<'a, T, E>) -> Self {
-        Self { begin, tasks: Lock::new(Tasks { next: Some(0), open: BTreeMap::new() }) }
+        Self {
+            begin,
+            tasks: Lock::new(Tasks {
+                next: Some(0),
+                open: BTreeMap::new(),
+            }),
+        }
     }
 
-    /// The next task of a thread and its number: one that the thread begins, or one that it helps with; `None` if all tasks have
-    /// begun, and the thread has helped with all that are open.
+    /// The next task of a thread and its number: one that the thread begins, or one that it helps
+    /// with; `None` if all tasks have begun, and the thread has helped with all that are open.
     ///
     /// # Errors
     /// An error of `begin`. The task has then ended.
@@ -69,21 +76,28 @@ impl<'a, T: Task + ?Sized, E> Crew<'a, T, E> {
             // A task is made under the lock, so that no thread leaves before it can help.
             match (self.begin)(number)? {
                 Some(task) => {
-                    tasks.open.insert((Reverse(task.bytes()), number), Arc::clone(&task));
+                    tasks
+                        .open
+                        .insert((Reverse(task.bytes()), number), Arc::clone(&task));
                     return Ok(Some((number, task)));
                 }
                 None => tasks.next = None,
             }
         }
         let after = member.helped.map_or(Unbounded, Excluded);
-        let Some((key, task)) = tasks.open.range((after, Unbounded)).next() else { return Ok(None) };
+        let Some((key, task)) = tasks.open.range((after, Unbounded)).next() else {
+            return Ok(None);
+        };
         member.helped = Some(*key);
         Ok(Some((key.1, Arc::clone(task))))
     }
 
     /// Ends a task, so that no other thread begins to help with it.
     pub fn end(&self, number: usize, task: &T) {
-        self.tasks.lock().open.remove(&(Reverse(task.bytes()), number));
+        self.tasks
+            .lock()
+            .open
+            .remove(&(Reverse(task.bytes()), number));
     }
 
     /// Ends the crew: no other task begins. Returns the open tasks.
@@ -130,14 +144,22 @@ mod tests {
                 return Ok(None);
             }
             most.fetch_max(live.fetch_add(1, SeqCst) + 1, SeqCst);
-            Ok(Some(Arc::new(Steps { bytes: number as u64 % 7, left: AtomicUsize::new(number % 5), live: &live })))
+            Ok(Some(Arc::new(Steps {
+                bytes: number as u64 % 7,
+                left: AtomicUsize::new(number % 5),
+                live: &live,
+            })))
         };
         let crew = Crew::new(&begin);
         let done = on_threads(4, || {
             let mut member = Member::default();
             let mut done = 0;
             while let Ok(Some((number, task))) = crew.next(&mut member) {
-                while task.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+                while task
+                    .left
+                    .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1))
+                    .is_ok()
+                {
                     done += 1;
                 }
                 crew.end(number, &task);
@@ -146,7 +168,10 @@ mod tests {
         });
         assert_eq!(done.into_iter().sum::<usize>(), 2000);
         assert_eq!(live.load(SeqCst), 0);
-        assert!((1..=4).contains(&most.load(SeqCst)), "{most:?} tasks at once");
+        assert!(
+            (1..=4).contains(&most.load(SeqCst)),
+            "{most:?} tasks at once"
+        );
     }
 
     #[test]
@@ -154,14 +179,23 @@ mod tests {
         let live = AtomicUsize::new(3);
         let begin = |number: usize| -> Result<_, ()> {
             let bytes = [5, 9, 7].get(number).copied();
-            Ok(bytes.map(|bytes| Arc::new(Steps { bytes, left: AtomicUsize::new(1), live: &live })))
+            Ok(bytes.map(|bytes| {
+                Arc::new(Steps {
+                    bytes,
+                    left: AtomicUsize::new(1),
+                    live: &live,
+                })
+            }))
         };
         let crew = Crew::new(&begin);
         let mut other = Member::default();
-        let own: Vec<_> = (0..3).map(|_| crew.next(&mut other).unwrap().unwrap().0).collect();
+        let own: Vec<_> = (0..3)
+            .map(|_| crew.next(&mut other).unwrap().unwrap().0)
+            .collect();
         assert_eq!(own, [0, 1, 2]);
         let mut helper = Member::default();
-        let helped: Vec<_> = std::iter::from_fn(|| Some(crew.next(&mut helper).unwrap()?.0)).collect();
+        let helped: Vec<_> =
+            std::iter::from_fn(|| Some(crew.next(&mut helper).unwrap()?.0)).collect();
         assert_eq!(helped, [1, 2, 0]);
     }
 
@@ -170,7 +204,11 @@ mod tests {
         let live = AtomicUsize::new(1000);
         let begin = |number: usize| match number {
             7 => Err("seven"),
-            _ => Ok(Some(Arc::new(Steps { bytes: 1, left: AtomicUsize::new(1), live: &live }))),
+            _ => Ok(Some(Arc::new(Steps {
+                bytes: 1,
+                left: AtomicUsize::new(1),
+                live: &live,
+            }))),
         };
         let crew = Crew::new(&begin);
         let mut member = Member::default();

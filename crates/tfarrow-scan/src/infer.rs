@@ -13,24 +13,30 @@ use crate::{
 
 /// Infers a summary of shards of any format.
 ///
-/// Rows of other formats than TFRecord are observed as the records that a conversion to TFRecord would write, so that a data set
-/// and its conversion have the same summary. The record type is that in the metadata of a file, and otherwise that of the
-/// options. Columns that no record can hold are left out, and values are changed where they must be:
-/// [`Inferred::losses`] has both.
+/// Rows of other formats than TFRecord are observed as the records that a conversion to TFRecord
+/// would write, so that a data set and its conversion have the same summary. The record type is
+/// that in the metadata of a file, and otherwise that of the options. Columns that no record can
+/// hold are left out, and values are changed where they must be: [`Inferred::losses`] has both.
 ///
 /// Standard input is consumed by this, unless it is [spooled](Shard::spool).
 ///
 /// # Errors
 /// The first error in the order of the data set: of reading, or of a record.
-/// [`MixedRecords`](tfarrow_dataset::ErrorKind::MixedRecords) if files contain several kinds of records.
-/// [`Rows`](tfarrow_dataset::ErrorKind::Rows) and [`Checksum`](tfarrow_dataset::ErrorKind::Checksum) of rows.
+/// [`MixedRecords`](tfarrow_dataset::ErrorKind::MixedRecords) if files contain several kinds of
+/// records. [`Rows`](tfarrow_dataset::ErrorKind::Rows) and
+/// [`Checksum`](tfarrow_dataset::ErrorKind::Checksum) of rows.
 /// [`Stopped`](tfarrow_dataset::ErrorKind::Stopped) if `progress` stops the scan.
-pub fn infer(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Inferred> {
+pub fn infer(
+    shards: &[Shard],
+    options: &InferOptions,
+    progress: &OnProgress<'_>,
+) -> Result<Inferred> {
     infer_observed(shards, options, progress, || ()).map(|(inferred, _)| inferred)
 }
 
-/// Infers a summary of `shards`, as [`infer()`] does, and passes each record to an observer. Each thread has an observer, which
-/// gets a part of the records. [`Place::shard`](tfarrow_codec::Place::shard) is an index of `shards`.
+/// Infers a summary of `shards`, as [`infer()`] does, and passes each record to an observer. Each
+/// thread has an observer, which gets a part of the records.
+/// [`Place::shard`](tfarrow_codec::Place::shard) is an index of `shards`.
 ///
 /// # Errors
 /// As [`infer()`].
@@ -53,15 +59,35 @@ pub fn infer_observed<O: RecordObserver + Send>(
     let mut scanned = scan(shards, &picked, options, None, progress, &observer)?;
     if scanned.summary.records() == 0 && read < shards.len() && options.part.is_none() {
         // The shards of the sample contain no record, and another shard may.
-        let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
+        let rest: Vec<_> = (0..shards.len())
+            .filter(|index| picked.binary_search(index).is_err())
+            .collect();
         read = rest.len();
         scanned = scan(shards, &rest, options, None, progress, &observer)?;
     }
-    let Scanned { summary, observers, damage: skipped, losses, is_cut, .. } = scanned;
+    let Scanned {
+        summary,
+        observers,
+        damage: skipped,
+        losses,
+        is_cut,
+        ..
+    } = scanned;
     let is_sample = is_cut || (read < shards.len() && options.part.is_none());
-    let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
+    let sampled = is_sample.then(|| Sampled {
+        records: summary.records(),
+        shards: read,
+        of: shards.len(),
+    });
     let names = shown_names(shards);
-    let mut inferred = Inferred { summary, names, sampled, skipped, losses, is_events: are_events(shards) };
+    let mut inferred = Inferred {
+        summary,
+        names,
+        sampled,
+        skipped,
+        losses,
+        is_events: are_events(shards),
+    };
     if options.part.is_none() {
         inferred.finish(options.read.on_error);
     }

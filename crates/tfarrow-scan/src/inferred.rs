@@ -2,7 +2,9 @@
 
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
-use tfarrow_codec::{FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, SummaryState};
+use tfarrow_codec::{
+    FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, SummaryState,
+};
 use tfarrow_dataset::{DamageReport, Error, ErrorKind, Fault, Result, Shard, shown};
 
 use crate::{options::InferOptions, row_losses::RowLosses, sample::Sampled};
@@ -14,13 +16,16 @@ pub struct Inferred {
     pub summary: Summary,
     /// The name of each shard. [`Place::shard`] is an index of these names.
     pub names: Vec<String>,
-    /// The size of the sample; `None` if all records were read, or all records of a [part](InferOptions::part).
+    /// The size of the sample; `None` if all records were read, or all records of a
+    /// [part](InferOptions::part).
     pub sampled: Option<Sampled>,
     /// The corrupt records and bytes that were skipped.
     pub skipped: DamageReport,
-    /// The differences between the rows of files of other formats and their records. None for TFRecord.
+    /// The differences between the rows of files of other formats and their records. None for
+    /// TFRecord.
     pub losses: RowLosses,
-    /// Whether the shards are [files of TensorBoard](tfarrow_dataset::are_events), whose records have no features.
+    /// Whether the shards are [files of TensorBoard](tfarrow_dataset::are_events), whose records
+    /// have no features.
     pub is_events: bool,
 }
 
@@ -34,28 +39,49 @@ pub struct InferredState {
 }
 
 impl Inferred {
-    /// The inference of TFRecord files with these names, of which `summary` has all records that are used.
+    /// The inference of TFRecord files with these names, of which `summary` has all records that
+    /// are used.
     pub fn of_summary(summary: Summary, names: Vec<String>) -> Self {
         let (skipped, losses) = (DamageReport::default(), RowLosses::default());
-        Self { summary, names, sampled: None, skipped, losses, is_events: false }
+        Self {
+            summary,
+            names,
+            sampled: None,
+            skipped,
+            losses,
+            is_events: false,
+        }
     }
 
     /// Returns the state of the inference of a part.
     pub fn into_state(self) -> InferredState {
-        let Self { summary, skipped, losses, is_events, .. } = self;
-        InferredState { summary: summary.state(), skipped, losses, is_events }
+        let Self {
+            summary,
+            skipped,
+            losses,
+            is_events,
+            ..
+        } = self;
+        InferredState {
+            summary: summary.state(),
+            skipped,
+            losses,
+            is_events,
+        }
     }
 
-    /// Returns the schema of the data set for records of this type; by default of the inferred type.
+    /// Returns the schema of the data set for records of this type; by default of the inferred
+    /// type.
     ///
     /// # Errors
-    /// [`ErrorKind::MixedKinds`] if a feature has more than one kind, with the first place of each kind.
+    /// [`ErrorKind::MixedKinds`] if a feature has more than one kind, with the first place of each
+    /// kind.
     pub fn schema(&self, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef> {
         self.schema_with(layout, record_type, OnConflict::Fail)
     }
 
-    /// Returns the schema, as [`schema`](Self::schema) does. With [`OnConflict::Split`], a feature of more than one kind has
-    /// a column for each kind.
+    /// Returns the schema, as [`schema`](Self::schema) does. With [`OnConflict::Split`], a feature
+    /// of more than one kind has a column for each kind.
     ///
     /// # Errors
     /// As [`schema`](Self::schema), unless features are split.
@@ -72,14 +98,21 @@ impl Inferred {
         schema.map_err(|error| Error::general(ErrorKind::Codec(error)))
     }
 
-    /// Checks that no feature has more than one kind, of those for whose role and name `is_wanted` is true. Records have the
-    /// type `record_type`; by default the inferred type.
+    /// Checks that no feature has more than one kind, of those for whose role and name `is_wanted`
+    /// is true. Records have the type `record_type`; by default the inferred type.
     ///
     /// # Errors
-    /// [`ErrorKind::MixedKinds`] for the first such feature, by name, with the first place of each kind.
-    pub fn check_kinds(&self, record_type: Option<RecordType>, is_wanted: &dyn Fn(Role, &str) -> bool) -> Result<()> {
+    /// [`ErrorKind::MixedKinds`] for the first such feature, by name, with the first place of each
+    /// kind.
+    pub fn check_kinds(
+        &self,
+        record_type: Option<RecordType>,
+        is_wanted: &dyn Fn(Role, &str) -> bool,
+    ) -> Result<()> {
         let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
-        let is_wanted = |feature: &&FeatureSummary| is_wanted(self.summary.role(feature, record_type), &feature.name);
+        let is_wanted = |feature: &&FeatureSummary| {
+            is_wanted(self.summary.role(feature, record_type), &feature.name)
+        };
         let mut features = self.summary.features_of(record_type).filter(is_wanted);
         match features.find(|feature| feature.is_mixed()) {
             None => Ok(()),
@@ -90,8 +123,8 @@ impl Inferred {
         }
     }
 
-    /// Returns the reason why the inferred type is [`RecordType::Raw`], with the place of the first such record; `None` for
-    /// another type.
+    /// Returns the reason why the inferred type is [`RecordType::Raw`], with the place of the first
+    /// such record; `None` for another type.
     pub fn why_raw(&self) -> Option<String> {
         let summary = &self.summary;
         if summary.record_type() != RecordType::Raw || summary.records() == 0 {
@@ -99,14 +132,22 @@ impl Inferred {
         }
         let foreign = || {
             let (place, field) = summary.foreign()?;
-            Some(format!("{} has a field {field} that is none of a tf.Example's", place_in(place, &self.names)))
+            Some(format!(
+                "{} has a field {field} that is none of a tf.Example's",
+                place_in(place, &self.names)
+            ))
         };
         let mixed = || {
             let place = place_in(summary.first_list()?, &self.names);
-            Some(format!("{place} is an ExampleListWithContext, and other records are none"))
+            Some(format!(
+                "{place} is an ExampleListWithContext, and other records are none"
+            ))
         };
-        let why =
-            self.unreadable().or_else(foreign).or_else(mixed).unwrap_or_else(|| "no record has a feature".to_owned());
+        let why = self
+            .unreadable()
+            .or_else(foreign)
+            .or_else(mixed)
+            .unwrap_or_else(|| "no record has a feature".to_owned());
         Some(format!("{why}, so all records are taken as they are"))
     }
 
@@ -117,22 +158,28 @@ impl Inferred {
             RecordType::ExampleList => "ExampleListWithContext",
             _ => "tf.Example",
         };
-        Some(format!("{} is no {name} ({error})", place_in(place, &self.names)))
+        Some(format!(
+            "{} is no {name} ({error})",
+            place_in(place, &self.names)
+        ))
     }
 
-    /// Decides about the records that do not parse once all records are known: if most records are of another type, and corrupt
-    /// records are skipped, these are skipped as well.
+    /// Decides about the records that do not parse once all records are known: if most records are
+    /// of another type, and corrupt records are skipped, these are skipped as well.
     pub(crate) fn finish(&mut self, on_error: OnError) {
         let skips = on_error == OnError::Skip && self.has_strays();
-        if let Some((strays, shard, error)) = skips.then(|| self.summary.drop_unparsable()).flatten() {
+        if let Some((strays, shard, error)) =
+            skips.then(|| self.summary.drop_unparsable()).flatten()
+        {
             let path = self.names.get(shard as usize).cloned().unwrap_or_default();
             self.skipped.records += strays;
-            self.skipped.add(Fault::of(shard as usize, Error::codec(path, error)));
+            self.skipped
+                .add(Fault::of(shard as usize, Error::codec(path, error)));
         }
     }
 
-    /// Returns `true` if the records are raw because of a minority: at least half of them have one feature in common or, if
-    /// there are too many names to remember, have features.
+    /// Returns `true` if the records are raw because of a minority: at least half of them have one
+    /// feature in common or, if there are too many names to remember, have features.
     pub fn has_strays(&self) -> bool {
         let summary = &self.summary;
         let has_odd = summary.first_unparsable().is_some() || summary.foreign().is_some();
@@ -155,8 +202,12 @@ pub struct InferredMerger {
 impl InferredMerger {
     /// Creates a merger of parts that were inferred with these options.
     pub fn new(options: &InferOptions) -> Self {
-        let summary = Summary::with_limits(0, options.read.limits).with_record_type(options.record_type);
-        Self { merged: Inferred::of_summary(summary, Vec::new()), options: *options }
+        let summary =
+            Summary::with_limits(0, options.read.limits).with_record_type(options.record_type);
+        Self {
+            merged: Inferred::of_summary(summary, Vec::new()),
+            options: *options,
+        }
     }
 
     /// Adds a part.
@@ -165,7 +216,9 @@ impl InferredMerger {
     /// More names than the limits allow.
     pub fn add(&mut self, part: InferredState) -> Result<()> {
         let codec = |error| Error::general(ErrorKind::Codec(error));
-        let InferOptions { record_type, read, .. } = self.options;
+        let InferOptions {
+            record_type, read, ..
+        } = self.options;
         let summary = Summary::from_state(part.summary, read.limits, record_type).map_err(codec)?;
         self.merged.summary.merge(&summary).map_err(codec)?;
         self.merged.skipped.merge(part.skipped);
@@ -179,9 +232,13 @@ impl InferredMerger {
         &self.merged.summary
     }
 
-    /// Returns the inference of the data set, once all parts were added. `names` are those of all shards.
+    /// Returns the inference of the data set, once all parts were added. `names` are those of all
+    /// shards.
     pub fn finish(self, names: Vec<String>) -> Inferred {
-        let mut inferred = Inferred { names, ..self.merged };
+        let mut inferred = Inferred {
+            names,
+            ..self.merged
+        };
         inferred.finish(self.options.read.on_error);
         inferred
     }
@@ -190,10 +247,16 @@ impl InferredMerger {
 fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
     let mut kinds: Vec<_> = feature.kinds().collect();
     kinds.sort_by_key(|(_, seen)| seen.first);
-    let places: Vec<_> =
-        kinds.iter().map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names))).collect();
+    let places: Vec<_> = kinds
+        .iter()
+        .map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names)))
+        .collect();
     let count = if places.len() == 2 { "two" } else { "three" };
-    format!("feature {:?} has {count} kinds: {}; one column cannot hold them", feature.name, places.join(", "))
+    format!(
+        "feature {:?} has {count} kinds: {}; one column cannot hold them",
+        feature.name,
+        places.join(", ")
+    )
 }
 
 /// Returns the paths of shards as messages show them.

@@ -1,12 +1,13 @@
-//! A pass over a data set of shards: all records or a sample of them, of files of any format, on all cores.
+//! A pass over a data set of shards: all records or a sample of them, of files of any format, on
+//! all cores.
 //!
 //! ```text
 //! thread 1: shard 0 ─▶ shard 2 ─▶ shard 3 ──────────┐
 //! thread 2: shard 1 ──────────────▶ helps with 3 ───┴▶ merge the summaries
 //! ```
 //!
-//! The result does not depend on which thread reads which records: summaries merge in any order, and of several errors the first
-//! in the order of the data set is returned.
+//! The result does not depend on which thread reads which records: summaries merge in any order,
+//! and of several errors the first in the order of the data set is returned.
 //!
 //! | module | contains |
 //! |---|---|

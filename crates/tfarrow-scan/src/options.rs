@@ -8,16 +8,18 @@ use crate::sample::{SAMPLE_CHUNK, Sample};
 /// Options of inference.
 #[derive(Clone, Copy, Debug)]
 pub struct InferOptions {
-    /// The sample of the data set that is read. By default all records; a [part](Self::part) has no sample.
+    /// The sample of the data set that is read. By default all records; a [part](Self::part) has no
+    /// sample.
     pub sample: Sample,
-    /// The part of the shards that is read, of a data set that several processes read. By default all of them.
+    /// The part of the shards that is read, of a data set that several processes read. By default
+    /// all of them.
     pub part: Option<Part>,
     /// Number of threads. By default one.
     pub jobs: usize,
     /// Whether the CRCs of the data are verified. By default always.
     pub verify: VerifyCrc,
-    /// The record type that the caller gives. By default none. Unless it is [`RecordType::Raw`], a data set whose files
-    /// contain several kinds of records is an error.
+    /// The record type that the caller gives. By default none. Unless it is [`RecordType::Raw`], a
+    /// data set whose files contain several kinds of records is an error.
     pub record_type: Option<RecordType>,
     /// Options for reading the shards, among them whether corrupt records are skipped.
     pub read: ReadOptions,
@@ -30,7 +32,10 @@ impl InferOptions {
             Sample::All => usize::MAX,
             Sample::Records(_) => SAMPLE_CHUNK,
         };
-        ReadOptions { chunk_bytes: self.read.chunk_bytes.min(most), ..self.read }
+        ReadOptions {
+            chunk_bytes: self.read.chunk_bytes.min(most),
+            ..self.read
+        }
     }
 }
 

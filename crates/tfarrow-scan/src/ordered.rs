@@ -1,7 +1,7 @@
 //! Ordered output of many workers: pieces are written in the order of their units.
 //!
-//! The worker of the current unit writes its pieces at once. A worker that is ahead holds its pieces back, and waits only
-//! when it holds too many bytes.
+//! The worker of the current unit writes its pieces at once. A worker that is ahead holds its
+//! pieces back, and waits only when it holds too many bytes.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -31,7 +31,8 @@ pub trait PieceSink {
     fn cancelled() -> Self::Error;
 }
 
-/// Maximum bytes that a worker, and all finished units together, hold back before a worker waits for its turn.
+/// Maximum bytes that a worker, and all finished units together, hold back before a worker waits
+/// for its turn.
 const MAX_HELD_BYTES: usize = 32 << 20;
 
 /// An output that takes the pieces of many units at once.
@@ -58,7 +59,8 @@ impl<W: PieceSink> OrderedState<W> {
         Ok(())
     }
 
-    /// Gives the turn to the next unit that is not finished. Writes the pieces of the finished units before it.
+    /// Gives the turn to the next unit that is not finished. Writes the pieces of the finished
+    /// units before it.
     fn advance(&mut self) -> Result<(), W::Error> {
         self.turn += 1;
         while let Some(mut pieces) = self.waiting.remove(&self.turn) {
@@ -73,13 +75,29 @@ impl<W: PieceSink> OrderedState<W> {
 impl<W: PieceSink> Ordered<W> {
     /// Creates an output for units from 0 on.
     pub fn new(output: W) -> Self {
-        let state = OrderedState { turn: 0, waiting: HashMap::new(), bytes: 0, failed: false, output };
-        Self { state: Lock::new(state), turn_changed: Condvar::new() }
+        let state = OrderedState {
+            turn: 0,
+            waiting: HashMap::new(),
+            bytes: 0,
+            failed: false,
+            output,
+        };
+        Self {
+            state: Lock::new(state),
+            turn_changed: Condvar::new(),
+        }
     }
 
-    /// The place of unit `number` in the output. Each number, from 0 on, must be taken once and [finished](Ticket::finish).
+    /// The place of unit `number` in the output. Each number, from 0 on, must be taken once and
+    /// [finished](Ticket::finish).
     pub fn ticket(&self, number: u64) -> Ticket<'_, W> {
-        Ticket { ordered: self, number, pieces: VecDeque::new(), bytes: 0, finished: false }
+        Ticket {
+            ordered: self,
+            number,
+            pieces: VecDeque::new(),
+            bytes: 0,
+            finished: false,
+        }
     }
 
     /// Wakes all workers that wait for their turn. They return [`PieceSink::cancelled`].
@@ -105,7 +123,8 @@ pub struct Ticket<'o, W: PieceSink> {
 }
 
 impl<W: PieceSink> Drop for Ticket<'_, W> {
-    /// Fails the output if the unit is not finished, because of an error or a panic: the turn would never change.
+    /// Fails the output if the unit is not finished, because of an error or a panic: the turn would
+    /// never change.
     fn drop(&mut self) {
         if !self.finished {
             self.ordered.fail();
@@ -114,7 +133,8 @@ impl<W: PieceSink> Drop for Ticket<'_, W> {
 }
 
 impl<W: PieceSink> Ticket<'_, W> {
-    /// Writes a piece if it is this unit's turn, else holds it back. Waits for the turn if too many bytes are held back.
+    /// Writes a piece if it is this unit's turn, else holds it back. Waits for the turn if too many
+    /// bytes are held back.
     ///
     /// # Errors
     /// Errors of the output, and [`PieceSink::cancelled`].
@@ -122,19 +142,29 @@ impl<W: PieceSink> Ticket<'_, W> {
         self.bytes = self.bytes.saturating_add(W::held_bytes(&piece));
         self.pieces.push_back(piece);
         let state = self.ordered.state.lock();
-        if state.turn == self.number || self.bytes > MAX_HELD_BYTES { self.drain(state).map(drop) } else { Ok(()) }
+        if state.turn == self.number || self.bytes > MAX_HELD_BYTES {
+            self.drain(state).map(drop)
+        } else {
+            Ok(())
+        }
     }
 
-    /// Finishes the unit. Before its turn, its pieces are left to the worker whose turn it is, without waiting, unless too
-    /// many bytes are held back. Otherwise this writes the pieces and gives the turn to the next unit.
+    /// Finishes the unit. Before its turn, its pieces are left to the worker whose turn it is,
+    /// without waiting, unless too many bytes are held back. Otherwise this writes the pieces and
+    /// gives the turn to the next unit.
     ///
     /// # Errors
     /// As [`write`](Self::write).
     pub fn finish(mut self) -> Result<(), W::Error> {
         let mut state = self.ordered.state.lock();
-        if state.turn != self.number && !state.failed && state.bytes.saturating_add(self.bytes) <= MAX_HELD_BYTES {
+        if state.turn != self.number
+            && !state.failed
+            && state.bytes.saturating_add(self.bytes) <= MAX_HELD_BYTES
+        {
             state.bytes += self.bytes;
-            state.waiting.insert(self.number, mem::take(&mut self.pieces));
+            state
+                .waiting
+                .insert(self.number, mem::take(&mut self.pieces));
             self.finished = true;
             return Ok(());
         }
@@ -201,7 +231,9 @@ mod tests {
                 });
             }
         });
-        let expect: Vec<_> = (0..50u64).flat_map(|unit| (0..(unit % 5) as usize).map(move |i| (unit, i))).collect();
+        let expect: Vec<_> = (0..50u64)
+            .flat_map(|unit| (0..(unit % 5) as usize).map(move |i| (unit, i)))
+            .collect();
         ordered.with_output(|sink| assert_eq!(sink.0, expect));
     }
 
@@ -211,7 +243,9 @@ mod tests {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut ticket = ordered.ticket(1);
-                (0..3).try_for_each(|i| ticket.write((1, i))).and_then(|()| ticket.finish())
+                (0..3)
+                    .try_for_each(|i| ticket.write((1, i)))
+                    .and_then(|()| ticket.finish())
             });
             ordered.fail();
             assert_eq!(waiting.join().unwrap(), Err("cancelled"));

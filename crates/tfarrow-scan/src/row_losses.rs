@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of columns and changes that a note names, and maximum number of characters of each.
+/// Maximum number of columns and changes that a note names, and maximum number of characters of
+/// each.
 const MAX_NAMED: usize = 20;
 const MAX_CHARS: usize = 200;
 
@@ -21,29 +22,54 @@ impl RowLosses {
     /// Adds the losses of other rows.
     pub fn merge(&mut self, other: Self) {
         self.left_out.extend(other.left_out);
-        other.changed.into_iter().for_each(|(what, times)| *self.changed.entry(what).or_default() += times);
+        other
+            .changed
+            .into_iter()
+            .for_each(|(what, times)| *self.changed.entry(what).or_default() += times);
     }
 
     /// Describes the losses for the user, one kind of loss a line; empty if there are none.
     pub fn notes(&self) -> Vec<String> {
-        let values = |times: u64| if times == 1 { "1 value".to_owned() } else { format!("{times} values") };
-        let changed: Vec<_> = self.changed.iter().map(|(what, times)| format!("{what} ({})", values(*times))).collect();
+        let values = |times: u64| {
+            if times == 1 {
+                "1 value".to_owned()
+            } else {
+                format!("{times} values")
+            }
+        };
+        let changed: Vec<_> = self
+            .changed
+            .iter()
+            .map(|(what, times)| format!("{what} ({})", values(*times)))
+            .collect();
         let left_out: Vec<_> = self.left_out.iter().cloned().collect();
-        [("left out, because no record can hold it", left_out), ("changed to what a record can hold", changed)]
-            .into_iter()
-            .filter(|(_, all)| !all.is_empty())
-            .map(|(what, all)| format!("{what}: {}", named(&all)))
-            .collect()
+        [
+            ("left out, because no record can hold it", left_out),
+            ("changed to what a record can hold", changed),
+        ]
+        .into_iter()
+        .filter(|(_, all)| !all.is_empty())
+        .map(|(what, all)| format!("{what}: {}", named(&all)))
+        .collect()
     }
 }
 
 /// The first [`MAX_NAMED`] of some texts, and the number of others.
 fn named(all: &[String]) -> String {
     let more = all.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
     let short = |text: &String| match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}..", text.get(..end).unwrap_or_default()),
         None => text.clone(),
     };
-    all.iter().take(MAX_NAMED).map(short).collect::<Vec<_>>().join("; ") + &more
+    all.iter()
+        .take(MAX_NAMED)
+        .map(short)
+        .collect::<Vec<_>>()
+        .join("; ")
+        + &more
 }

@@ -10,8 +10,8 @@ use tfarrow_dataset::Shard;
 pub enum Sample {
     /// Every record.
     All,
-    /// Up to this number of records, or [`SAMPLE_BYTES`], of each of up to [`SAMPLE_SHARDS`] shards, which are spread
-    /// evenly over the data set.
+    /// Up to this number of records, or [`SAMPLE_BYTES`], of each of up to [`SAMPLE_SHARDS`]
+    /// shards, which are spread evenly over the data set.
     Records(usize),
 }
 
@@ -52,7 +52,8 @@ impl std::error::Error for NotASample {}
 pub const SAMPLE_RECORDS: usize = 1000;
 /// Maximum number of bytes of each shard in a sample.
 pub const SAMPLE_BYTES: usize = 4 << 20;
-/// Number of bytes of a shard that are read at once for a sample: a thousand records often have no more.
+/// Number of bytes of a shard that are read at once for a sample: a thousand records often have no
+/// more.
 pub(crate) const SAMPLE_CHUNK: usize = 256 << 10;
 /// Maximum number of shards in a sample.
 pub const SAMPLE_SHARDS: usize = 16;
@@ -68,16 +69,27 @@ pub struct Sampled {
     pub of: usize,
 }
 
-/// Indices of the shards in a sample: shards that have bytes, spread evenly, the first and the last among them.
+/// Indices of the shards in a sample: shards that have bytes, spread evenly, the first and the last
+/// among them.
 pub(crate) fn spread(shards: &[Shard]) -> Vec<usize> {
-    let full = |index: &usize| shards.get(*index).is_some_and(|shard| shard.size > 0 || shard.is_stream());
+    let full = |index: &usize| {
+        shards
+            .get(*index)
+            .is_some_and(|shard| shard.size > 0 || shard.is_stream())
+    };
     let full: Vec<_> = (0..shards.len()).filter(full).collect();
     if full.len() <= SAMPLE_SHARDS {
         // Empty shards cost nothing, and a data set that was read completely is no sample.
-        return if full.len() + SAMPLE_SHARDS >= shards.len() { (0..shards.len()).collect() } else { full };
+        return if full.len() + SAMPLE_SHARDS >= shards.len() {
+            (0..shards.len()).collect()
+        } else {
+            full
+        };
     }
     let last = full.len() - 1;
-    (0..SAMPLE_SHARDS).filter_map(|i| full.get(i * last / (SAMPLE_SHARDS - 1)).copied()).collect()
+    (0..SAMPLE_SHARDS)
+        .filter_map(|i| full.get(i * last / (SAMPLE_SHARDS - 1)).copied())
+        .collect()
 }
 
 /// The room that the sample of one shard has left.
@@ -95,7 +107,11 @@ impl Room {
             Sample::All => (usize::MAX, usize::MAX),
             Sample::Records(records) => (records, SAMPLE_BYTES),
         };
-        Self { records, bytes, is_cut: false }
+        Self {
+            records,
+            bytes,
+            is_cut: false,
+        }
     }
 
     /// Returns `true` if something of the shard had no room: the sample of the shard is complete.
@@ -111,13 +127,18 @@ impl Room {
         }
         let count = records.fit(self.records, self.bytes);
         self.is_cut |= count < records.len();
-        let taken = if count < records.len() { records.split_at(count).0 } else { records };
+        let taken = if count < records.len() {
+            records.split_at(count).0
+        } else {
+            records
+        };
         self.records -= taken.len();
         self.bytes = self.bytes.saturating_sub(taken.bytes());
         Some(taken)
     }
 
-    /// Takes this number of bytes that contain no record, so that a sample does not search for a record without end.
+    /// Takes this number of bytes that contain no record, so that a sample does not search for a
+    /// record without end.
     pub(crate) fn lose(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.is_cut |= self.bytes == 0;

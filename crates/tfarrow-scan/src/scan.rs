@@ -1,4 +1,5 @@
-//! A scan: the shards of a data set, or a sample of them, are read by the threads of a [`Crew`], and each record is observed.
+//! A scan: the shards of a data set, or a sample of them, are read by the threads of a [`Crew`],
+//! and each record is observed.
 
 use std::{
     mem,
@@ -11,8 +12,8 @@ use std::{
 
 use tfarrow_codec::{Category, OnError, Records, Summary, infer::RecordObserver};
 use tfarrow_dataset::{
-    DamageReport, Error, ErrorKind, Fault, Lock, OnProgress, ReadOptions, Result, Segment, Shard, SharedReader, Taken,
-    on_threads,
+    DamageReport, Error, ErrorKind, Fault, Lock, OnProgress, ReadOptions, Result, Segment, Shard,
+    SharedReader, Taken, on_threads,
 };
 
 use crate::{
@@ -34,15 +35,17 @@ pub(crate) struct Scanned<O> {
     pub(crate) losses: RowLosses,
     /// Whether any shard was not read to its end.
     pub(crate) is_cut: bool,
-    /// The number of records that were taken of each of the picked shards, with corrupt ones; 0 for other files than TFRecord.
+    /// The number of records that were taken of each of the picked shards, with corrupt ones; 0 for
+    /// other files than TFRecord.
     pub(crate) records: Vec<u64>,
 }
 
-/// Reads the shards at the indices `picked`. If `max_faults` is set, no error of a file ends the scan, and that many errors
-/// are kept.
+/// Reads the shards at the indices `picked`. If `max_faults` is set, no error of a file ends the
+/// scan, and that many errors are kept.
 ///
 /// # Errors
-/// The first error in the order of the data set, and [`ErrorKind::Stopped`] if `progress` stops the scan.
+/// The first error in the order of the data set, and [`ErrorKind::Stopped`] if `progress` stops the
+/// scan.
 pub(crate) fn scan<O: RecordObserver + Send>(
     shards: &[Shard],
     picked: &[usize],
@@ -53,8 +56,12 @@ pub(crate) fn scan<O: RecordObserver + Send>(
 ) -> Result<Scanned<O>> {
     let rows = RowEncoding::new(options);
     let begin = |number: usize| {
-        let Some(index) = picked.get(number).copied() else { return Ok(None) };
-        let shard = shards.get(index).map(|shard| ShardScan::new(number, index, shard, options, &rows));
+        let Some(index) = picked.get(number).copied() else {
+            return Ok(None);
+        };
+        let shard = shards
+            .get(index)
+            .map(|shard| ShardScan::new(number, index, shard, options, &rows));
         Ok(shard.map(Arc::new))
     };
     let scan = Scan {
@@ -75,14 +82,27 @@ pub(crate) fn scan<O: RecordObserver + Send>(
         return Err(error);
     }
     let mut summary = scan.summary();
-    let Totals { records, mut damage, is_cut } = scan.totals.into_inner();
+    let Totals {
+        records,
+        mut damage,
+        is_cut,
+    } = scan.totals.into_inner();
     let mut observers = Vec::with_capacity(workers.len());
     for worker in workers {
-        summary.merge(&worker.summary).map_err(|error| Error::general(ErrorKind::Codec(error)))?;
+        summary
+            .merge(&worker.summary)
+            .map_err(|error| Error::general(ErrorKind::Codec(error)))?;
         damage.merge(worker.damage);
         observers.push(worker.observer);
     }
-    Ok(Scanned { summary, observers, damage, losses: rows.into_losses(), is_cut, records })
+    Ok(Scanned {
+        summary,
+        observers,
+        damage,
+        losses: rows.into_losses(),
+        is_cut,
+        records,
+    })
 }
 
 /// The state that the threads of a scan share.
@@ -113,7 +133,8 @@ struct Worker<O> {
     observer: O,
     /// Corrupt records that were skipped.
     damage: DamageReport,
-    /// The first error in the order of the data set that this thread has met, and the index of its shard.
+    /// The first error in the order of the data set that this thread has met, and the index of its
+    /// shard.
     error: Option<(usize, Error)>,
     /// Memory to read into.
     memory: Option<Vec<u8>>,
@@ -170,7 +191,13 @@ impl Task for ShardScan<'_> {
 }
 
 impl<'a> ShardScan<'a> {
-    fn new(number: usize, index: usize, shard: &'a Shard, options: &InferOptions, rows: &'a RowEncoding) -> Self {
+    fn new(
+        number: usize,
+        index: usize,
+        shard: &'a Shard,
+        options: &InferOptions,
+        rows: &'a RowEncoding,
+    ) -> Self {
         Self {
             number,
             index,
@@ -183,7 +210,8 @@ impl<'a> ShardScan<'a> {
         }
     }
 
-    /// The reader of the shard; `None` if it is closed. The first thread opens it, and others wait for that.
+    /// The reader of the shard; `None` if it is closed. The first thread opens it, and others wait
+    /// for that.
     fn open(&self) -> Result<Option<Arc<OpenShard>>> {
         let mut state = self.reader.lock();
         match &*state {
@@ -196,7 +224,8 @@ impl<'a> ShardScan<'a> {
                     None => OpenShard::TfRecord(SharedReader::open(self.shard, &self.read)?),
                 };
                 let open = Arc::new(open);
-                // One thread takes the sample of a shard of rows, so that the others find the shard closed.
+                // One thread takes the sample of a shard of rows, so that the others find the shard
+                // closed.
                 if !self.is_sample || matches!(*open, OpenShard::TfRecord(_)) {
                     *state = ReaderState::Open(Arc::clone(&open));
                 }
@@ -213,16 +242,29 @@ impl<'a> ShardScan<'a> {
 }
 
 impl Scan<'_> {
-    /// An empty summary. A scan for errors infers no schema, so that an excess of feature names is no error.
+    /// An empty summary. A scan for errors infers no schema, so that an excess of feature names is
+    /// no error.
     fn summary(&self) -> Summary {
-        let InferOptions { record_type, read, .. } = self.options;
+        let InferOptions {
+            record_type, read, ..
+        } = self.options;
         let summary = Summary::with_limits(0, read.limits).with_record_type(*record_type);
-        if self.max_faults.is_some() { summary.ignoring_excess_names() } else { summary }
+        if self.max_faults.is_some() {
+            summary.ignoring_excess_names()
+        } else {
+            summary
+        }
     }
 
     fn run<O: RecordObserver>(&self, observer: O) -> Worker<O> {
         let damage = DamageReport::new(self.max_faults.unwrap_or(1));
-        let mut worker = Worker { summary: self.summary(), observer, damage, error: None, memory: None };
+        let mut worker = Worker {
+            summary: self.summary(),
+            observer,
+            damage,
+            error: None,
+            memory: None,
+        };
         let mut member = Member::default();
         while let Ok(Some((number, shard))) = self.crew.next(&mut member) {
             self.read(&shard, &mut worker);
@@ -252,14 +294,19 @@ impl Scan<'_> {
         }
     }
 
-    /// Takes the next part of a shard; `None` at the end. The shard is closed at its end, and after an error.
+    /// Takes the next part of a shard; `None` at the end. The shard is closed at its end, and after
+    /// an error.
     fn next_part(&self, shard: &ShardScan<'_>, memory: Option<Vec<u8>>) -> Result<Option<Part>> {
-        let Some(open) = shard.open()? else { return Ok(None) };
+        let Some(open) = shard.open()? else {
+            return Ok(None);
+        };
         let next = match &*open {
-            OpenShard::TfRecord(reader) => match reader.next(memory, |taken| self.enter(shard, taken)) {
-                Some(chunk) => chunk.map(|chunk| chunk.map(Part::Chunk)),
-                None => Ok(None),
-            },
+            OpenShard::TfRecord(reader) => {
+                match reader.next(memory, |taken| self.enter(shard, taken)) {
+                    Some(chunk) => chunk.map(|chunk| chunk.map(Part::Chunk)),
+                    None => Ok(None),
+                }
+            }
             OpenShard::Rows(_) if shard.is_sample => Ok(Some(Part::AllRows(Arc::clone(&open)))),
             OpenShard::Rows(rows) => Ok(rows.take().map(Part::Rows)),
         };
@@ -269,7 +316,8 @@ impl Scan<'_> {
         next
     }
 
-    /// Takes as much of a TFRecord file as its sample has room for. After a complete sample, errors of the shard are ignored too.
+    /// Takes as much of a TFRecord file as its sample has room for. After a complete sample, errors
+    /// of the shard are ignored too.
     fn enter(&self, shard: &ShardScan<'_>, taken: Result<Taken>) -> Result<Option<Chunk>> {
         let mut room = shard.room.lock();
         if room.is_cut() {
@@ -283,12 +331,18 @@ impl Scan<'_> {
                     *count += records.len() as u64;
                 }
                 let records = room.take(records);
-                records.map(|records| Chunk { records: Some(records), bytes })
+                records.map(|records| Chunk {
+                    records: Some(records),
+                    bytes,
+                })
             }
             Segment::Lost(lost) => {
                 room.lose(lost.bytes.len());
                 totals.damage.add_lost(shard.index, lost);
-                (!room.is_cut()).then_some(Chunk { records: None, bytes })
+                (!room.is_cut()).then_some(Chunk {
+                    records: None,
+                    bytes,
+                })
             }
         };
         totals.is_cut |= room.is_cut();
@@ -301,7 +355,9 @@ impl Scan<'_> {
         worker: &mut Worker<O>,
         open: &OpenShard,
     ) -> Result<()> {
-        let OpenShard::Rows(file) = open else { return Ok(()) };
+        let OpenShard::Rows(file) = open else {
+            return Ok(());
+        };
         while let Some(rows) = file.take() {
             if self.observe_rows(shard, worker, rows)?.is_break() {
                 break;
@@ -310,7 +366,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Observes a part of a shard of rows. Stops when an earlier shard fails, or the sample of the shard is complete.
+    /// Observes a part of a shard of rows. Stops when an earlier shard fails, or the sample of the
+    /// shard is complete.
     fn observe_rows<O: RecordObserver>(
         &self,
         shard: &ShardScan<'_>,
@@ -326,8 +383,17 @@ impl Scan<'_> {
             let records = room.take(records);
             self.totals.lock().is_cut |= room.is_cut();
             drop(room);
-            let Some(records) = records else { return Ok(ControlFlow::Break(())) };
-            self.observe_chunk(shard, worker, Chunk { records: Some(records), bytes })?;
+            let Some(records) = records else {
+                return Ok(ControlFlow::Break(()));
+            };
+            self.observe_chunk(
+                shard,
+                worker,
+                Chunk {
+                    records: Some(records),
+                    bytes,
+                },
+            )?;
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -349,17 +415,23 @@ impl Scan<'_> {
         }
     }
 
-    /// Observes all records but those that are skipped: corrupt records, if the options say so, and records that exceed a
-    /// limit in a scan for errors. In other scans the user has to decide whether the limit is right. Returns the rest of the
-    /// records, which hold their memory.
+    /// Observes all records but those that are skipped: corrupt records, if the options say so, and
+    /// records that exceed a limit in a scan for errors. In other scans the user has to decide
+    /// whether the limit is right. Returns the rest of the records, which hold their memory.
     fn observe<O: RecordObserver>(
         &self,
         shard: &ShardScan<'_>,
         worker: &mut Worker<O>,
         records: Records,
     ) -> Result<Records> {
-        let Worker { summary, observer, damage, .. } = worker;
-        let observe = |records: &Records| summary.observe_with(records, self.options.verify, observer);
+        let Worker {
+            summary,
+            observer,
+            damage,
+            ..
+        } = worker;
+        let observe =
+            |records: &Records| summary.observe_with(records, self.options.verify, observer);
         let skip = |_: Records, bad: Records, error: tfarrow_codec::Error| {
             let is_skipped = match error.category() {
                 Category::Corrupt => self.options.read.on_error == OnError::Skip,
@@ -371,14 +443,17 @@ impl Scan<'_> {
                 return Err(error);
             }
             let bytes = bad.data(0).map_or(0, <[u8]>::len) as u64;
-            damage.add_record(Fault { bytes, ..Fault::of(shard.index, error) });
+            damage.add_record(Fault {
+                bytes,
+                ..Fault::of(shard.index, error)
+            });
             Ok(())
         };
         records.skip_rejected(observe, skip)
     }
 
-    /// Keeps the error if it is the first of the thread, and closes the shard. Other threads may still observe chunks before
-    /// the error, and find earlier ones.
+    /// Keeps the error if it is the first of the thread, and closes the shard. Other threads may
+    /// still observe chunks before the error, and find earlier ones.
     fn fail<O>(&self, shard: &ShardScan<'_>, error: Error, worker: &mut Worker<O>) {
         shard.close();
         self.failed.fetch_min(shard.index, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Verification of data sets: of TFRecord files by their CRCs and messages, of Parquet and Arrow files by their checksums, and of
-//! CSV, JSON and files without checksums by reading them.
+//! Verification of data sets: of TFRecord files by their CRCs and messages, of Parquet and Arrow
+//! files by their checksums, and of CSV, JSON and files without checksums by reading them.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -8,8 +8,8 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord},
 };
 use tfarrow_dataset::{
-    DamageReport, Error, ErrorKind, Fault, FaultKind, OnProgress, Payload, ReadOptions, Result, Shard, ShardFormat,
-    TfdsSplit, check_length, check_one_payload, tfds_splits, try_map,
+    DamageReport, Error, ErrorKind, Fault, FaultKind, OnProgress, Payload, ReadOptions, Result,
+    Shard, ShardFormat, TfdsSplit, check_length, check_one_payload, tfds_splits, try_map,
 };
 
 use crate::{
@@ -22,7 +22,8 @@ use crate::{
 /// Options of verification.
 #[derive(Clone, Copy, Debug)]
 pub struct VerifyOptions {
-    /// The type of message that a record of a TFRecord file has to be. By default the inferred type of the data set.
+    /// The type of message that a record of a TFRecord file has to be. By default the inferred type
+    /// of the data set.
     pub record_type: Option<RecordType>,
     /// Number of threads. By default one.
     pub threads: usize,
@@ -34,7 +35,12 @@ pub struct VerifyOptions {
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        Self { record_type: None, threads: 1, read: ReadOptions::default(), max_faults: 10_000 }
+        Self {
+            record_type: None,
+            threads: 1,
+            read: ReadOptions::default(),
+            max_faults: 10_000,
+        }
     }
 }
 
@@ -53,8 +59,8 @@ pub struct Verified {
     pub record_type: Option<RecordType>,
     /// The damage found.
     pub damage: DamageReport,
-    /// The files of other formats than TFRecord without checksums: CSV, JSON, and Parquet and Arrow of other programs. Only that
-    /// these can be read is verified.
+    /// The files of other formats than TFRecord without checksums: CSV, JSON, and Parquet and Arrow
+    /// of other programs. Only that these can be read is verified.
     pub without_checksums: Vec<PathBuf>,
     /// The error that the TFRecord files have records of different types, which is no fault.
     pub mixed_records: Option<Error>,
@@ -62,14 +68,19 @@ pub struct Verified {
     pub splits: Vec<TfdsSplit>,
 }
 
-/// Verifies all records of shards, which may have any format. A fault of a file does not end the verification;
-/// [a failure of the machine](Error::is_machine) does.
+/// Verifies all records of shards, which may have any format. A fault of a file does not end the
+/// verification; [a failure of the machine](Error::is_machine) does.
 ///
 /// # Errors
 /// A failure of the machine, and [`ErrorKind::Stopped`] if `progress` stops the verification.
-pub fn verify(shards: Vec<Shard>, options: &VerifyOptions, progress: &OnProgress<'_>) -> Result<Verified> {
-    let (tfrecords, others): (Vec<_>, Vec<_>) =
-        shards.into_iter().partition(|shard| shard.format == ShardFormat::TfRecord);
+pub fn verify(
+    shards: Vec<Shard>,
+    options: &VerifyOptions,
+    progress: &OnProgress<'_>,
+) -> Result<Verified> {
+    let (tfrecords, others): (Vec<_>, Vec<_>) = shards
+        .into_iter()
+        .partition(|shard| shard.format == ShardFormat::TfRecord);
     let mut verified = verify_records(tfrecords, options, progress)?;
     let first = verified.shards.len();
     let files = try_map(&others, options.threads, |index, shard| {
@@ -95,25 +106,64 @@ pub fn verify(shards: Vec<Shard>, options: &VerifyOptions, progress: &OnProgress
 }
 
 /// Verifies TFRecord files: the CRC of every record, and its protobuf message.
-fn verify_records(shards: Vec<Shard>, options: &VerifyOptions, progress: &OnProgress<'_>) -> Result<Verified> {
-    let VerifyOptions { record_type, threads, read, max_faults } = *options;
+fn verify_records(
+    shards: Vec<Shard>,
+    options: &VerifyOptions,
+    progress: &OnProgress<'_>,
+) -> Result<Verified> {
+    let VerifyOptions {
+        record_type,
+        threads,
+        read,
+        max_faults,
+    } = *options;
     // A truncated last event is reported, unless it is to be ignored.
-    let read = ReadOptions { on_error: OnError::Skip, ..read.of_payload(Payload::Unknown) };
-    let options = InferOptions { jobs: threads, record_type, read, ..InferOptions::default() };
+    let read = ReadOptions {
+        on_error: OnError::Skip,
+        ..read.of_payload(Payload::Unknown)
+    };
+    let options = InferOptions {
+        jobs: threads,
+        record_type,
+        read,
+        ..InferOptions::default()
+    };
     let all: Vec<_> = (0..shards.len()).collect();
-    let strays = || Strays { most: max_faults, first: BTreeMap::new() };
+    let strays = || Strays {
+        most: max_faults,
+        first: BTreeMap::new(),
+    };
     let scanned = scan(&shards, &all, &options, Some(max_faults), progress, &strays)?;
-    let Scanned { summary, observers, mut damage, records, .. } = scanned;
+    let Scanned {
+        summary,
+        observers,
+        mut damage,
+        records,
+        ..
+    } = scanned;
     let mut inferred = Inferred::of_summary(summary, shown_names(&shards));
-    let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
-    let strays = if has_messages { inferred.summary.drop_unparsable().map_or(0, |(strays, ..)| strays) } else { 0 };
+    let has_messages =
+        record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
+    let strays = if has_messages {
+        inferred
+            .summary
+            .drop_unparsable()
+            .map_or(0, |(strays, ..)| strays)
+    } else {
+        0
+    };
     let record_type = record_type.unwrap_or_else(|| inferred.summary.record_type());
     if strays > 0 {
         let mut kept = 0;
         for (place, (error, bytes)) in observers.into_iter().flat_map(|strays| strays.first) {
-            let Some(shard) = shards.get(place.shard as usize) else { continue };
+            let Some(shard) = shards.get(place.shard as usize) else {
+                continue;
+            };
             let error = Error::codec(&shard.path, place.parse_error(error, record_type));
-            damage.add(Fault { bytes, ..Fault::of(place.shard as usize, error) });
+            damage.add(Fault {
+                bytes,
+                ..Fault::of(place.shard as usize, error)
+            });
             kept += 1;
         }
         damage.count(FaultKind::Message, strays - kept);
@@ -132,8 +182,8 @@ fn verify_records(shards: Vec<Shard>, options: &VerifyOptions, progress: &OnProg
 }
 
 impl Verified {
-    /// Adds the shards without lost records whose number of records is not that of their description by TFDS: a file that was
-    /// cut between two records has no other sign of it.
+    /// Adds the shards without lost records whose number of records is not that of their
+    /// description by TFDS: a file that was cut between two records has no other sign of it.
     fn add_wrong_lengths(&mut self) {
         for (number, (shard, records)) in self.shards.iter().zip(&self.of_shards).enumerate() {
             // A record that is no message counts.

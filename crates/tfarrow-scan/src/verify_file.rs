@@ -10,21 +10,26 @@ use tfarrow_dataset::{DamageReport, Error, Fault, Result, Shard, ShardFormat};
 pub(crate) struct VerifiedFile {
     /// Number of valid records.
     pub(crate) records: u64,
-    /// Whether the file has checksums. Without them, which other programs do not write, only readability is verified.
+    /// Whether the file has checksums. Without them, which other programs do not write, only
+    /// readability is verified.
     pub(crate) has_checksums: bool,
     /// The faults of the file.
     pub(crate) damage: DamageReport,
 }
 
 impl VerifiedFile {
-    /// Verifies the checksums of all parts of a file, or reads the file if it has none. After a corrupt part, verification
-    /// continues with the next, unless the library cannot continue. `number` is the number of the shard in its data set. The
-    /// first `max_faults` faults are kept.
+    /// Verifies the checksums of all parts of a file, or reads the file if it has none. After a
+    /// corrupt part, verification continues with the next, unless the library cannot continue.
+    /// `number` is the number of the shard in its data set. The first `max_faults` faults are kept.
     ///
     /// # Errors
     /// [A failure of the machine](Error::is_machine), which is not a fault of the file.
     pub(crate) fn of(shard: &Shard, number: usize, max_faults: usize) -> Result<Self> {
-        let mut file = Self { records: 0, has_checksums: false, damage: DamageReport::new(max_faults) };
+        let mut file = Self {
+            records: 0,
+            has_checksums: false,
+            damage: DamageReport::new(max_faults),
+        };
         let read = match shard.format {
             ShardFormat::Parquet => file.parquet(shard, number),
             ShardFormat::Arrow => file.arrow(shard, number),
@@ -44,10 +49,13 @@ impl VerifiedFile {
         for (number, group) in parquet.groups().iter().enumerate() {
             let verified = match &parquet.verifier {
                 Some(verifier) => verifier.verify(path, &file, parquet.groups(), number),
-                None => row_group_rows(shard, &parquet, number..number + 1)?.try_for_each(|rows| rows.map(drop)),
+                None => row_group_rows(shard, &parquet, number..number + 1)?
+                    .try_for_each(|rows| rows.map(drop)),
             };
             match verified {
-                Ok(()) => self.records = self.records.saturating_add(group.num_rows().max(0) as u64),
+                Ok(()) => {
+                    self.records = self.records.saturating_add(group.num_rows().max(0) as u64)
+                }
                 Err(error) => self.add_fault(shard_number, error)?,
             }
         }
@@ -59,7 +67,10 @@ impl VerifiedFile {
         let (mut reader, mut verifier) = arrow_reader(path, shard.local_path(), None)?;
         self.has_checksums = verifier.is_some();
         for number in 0..reader.num_batches() {
-            match verifier.iter_mut().try_for_each(|verifier| verifier.verify_next(path, self.records)) {
+            match verifier
+                .iter_mut()
+                .try_for_each(|verifier| verifier.verify_next(path, self.records))
+            {
                 Ok(()) => self.records += arrow_batch(path, &mut reader, number)?.num_rows() as u64,
                 Err(error) => self.add_fault(shard_number, error)?,
             }

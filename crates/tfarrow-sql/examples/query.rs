@@ -12,7 +12,10 @@ use tfarrow_sql::{SessionOptions, session_context};
 #[tokio::main]
 async fn main() -> datafusion::error::Result<()> {
     let on_notice = Some(Arc::new(|notice: &_| eprintln!("{notice}")) as _);
-    let context = session_context(SessionOptions { on_notice, ..SessionOptions::default() })?;
+    let context = session_context(SessionOptions {
+        on_notice,
+        ..SessionOptions::default()
+    })?;
     for query in std::env::args().skip(1) {
         context.sql(&query).await?.show().await?;
     }

@@ -1,31 +1,41 @@
-//! One schema for the files of a table that is not TFRecord. DataFusion takes the columns of the first file: it would leave out
-//! those of the others, and cut fractions of numbers that are integers in the first file.
+//! One schema for the files of a table that is not TFRecord. DataFusion takes the columns of the
+//! first file: it would leave out those of the others, and cut fractions of numbers that are
+//! integers in the first file.
 //!
-//! Repair of DataFusion 55: apache/datafusion#14755, open. Delete when DataFusion widens types, as its pull request 4251 tried.
+//! Repair of DataFusion 55: apache/datafusion#14755, open. Delete when DataFusion widens types, as
+//! its pull request 4251 tried.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{common::plan_err, error::Result};
 
-/// Merges the schemas of files, each with the name of its file: a column for each name, in the order in which the files have
-/// them, of a type that holds the values of all files.
+/// Merges the schemas of files, each with the name of its file: a column for each name, in the
+/// order in which the files have them, of a type that holds the values of all files.
 ///
 /// # Errors
 /// A column has types that no other type holds without a change; the message has both files.
 pub(crate) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
-    let Some(((first, schema), others)) = files.split_first() else { return Ok(Arc::new(Schema::empty())) };
+    let Some(((first, schema), others)) = files.split_first() else {
+        return Ok(Arc::new(Schema::empty()));
+    };
     if others.iter().all(|(_, other)| other == schema) {
         return Ok(Arc::clone(schema));
     }
     // The fields with the file that each of them comes from.
-    let mut fields: Vec<(&str, Field)> =
-        schema.fields().iter().map(|field| (first.as_str(), Field::clone(field))).collect();
+    let mut fields: Vec<(&str, Field)> = schema
+        .fields()
+        .iter()
+        .map(|field| (first.as_str(), Field::clone(field)))
+        .collect();
     let mut metadata = schema.metadata().clone();
     for (file, other) in others {
         metadata.retain(|key, value| other.metadata().get(key) == Some(value));
         for field in other.fields() {
-            let Some((known_file, known)) = fields.iter_mut().find(|(_, known)| known.name() == field.name()) else {
+            let Some((known_file, known)) = fields
+                .iter_mut()
+                .find(|(_, known)| known.name() == field.name())
+            else {
                 fields.push((file, Field::clone(field).with_nullable(true)));
                 continue;
             };
@@ -41,7 +51,10 @@ pub(crate) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
             *known = known.clone().with_data_type(wider).with_nullable(nullable);
         }
         let is_missing = |field: &Field| other.column_with_name(field.name()).is_none();
-        fields.iter_mut().filter(|(_, field)| is_missing(field)).for_each(|(_, field)| field.set_nullable(true));
+        fields
+            .iter_mut()
+            .filter(|(_, field)| is_missing(field))
+            .for_each(|(_, field)| field.set_nullable(true));
     }
     let fields: Fields = fields.into_iter().map(|(_, field)| field).collect();
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
@@ -50,8 +63,12 @@ pub(crate) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
 /// Checks that each column of a file has a name of its own.
 ///
 /// # Errors
-/// Two columns have one name. DataFusion would return one of them, or fail where their types differ.
-pub(crate) fn check_different_names<'n>(path: &Path, names: impl Iterator<Item = &'n str>) -> Result<()> {
+/// Two columns have one name. DataFusion would return one of them, or fail where their types
+/// differ.
+pub(crate) fn check_different_names<'n>(
+    path: &Path,
+    names: impl Iterator<Item = &'n str>,
+) -> Result<()> {
     let mut known = HashMap::new();
     for (number, name) in (1..).zip(names) {
         if let Some(first) = known.insert(name, number) {
@@ -69,7 +86,9 @@ pub(crate) fn check_different_names<'n>(path: &Path, names: impl Iterator<Item =
 /// # Errors
 /// Two files have other columns.
 pub(crate) fn check_same_columns(files: &[(String, SchemaRef)]) -> Result<()> {
-    let Some(((first, schema), others)) = files.split_first() else { return Ok(()) };
+    let Some(((first, schema), others)) = files.split_first() else {
+        return Ok(());
+    };
     let columns = |schema: &Schema| {
         let column = |field: &FieldRef| format!("{} {}", field.name(), field.data_type());
         schema.fields().iter().map(column).collect::<Vec<_>>()
@@ -86,19 +105,20 @@ pub(crate) fn check_same_columns(files: &[(String, SchemaRef)]) -> Result<()> {
     }
 }
 
-/// The type that holds the values of both types; `None` if there is none. Integers of 64 bits beside floats become float64, as
-/// in the files of other commands.
+/// The type that holds the values of both types; `None` if there is none. Integers of 64 bits
+/// beside floats become float64, as in the files of other commands.
 fn wider(one: &DataType, other: &DataType) -> Option<DataType> {
     use DataType::{
-        Binary, BinaryView, Float16, Float32, Float64, Int64, LargeBinary, LargeUtf8, List, Null, Struct, UInt64, Utf8,
-        Utf8View,
+        Binary, BinaryView, Float16, Float32, Float64, Int64, LargeBinary, LargeUtf8, List, Null,
+        Struct, UInt64, Utf8, Utf8View,
     };
     match (one, other) {
         _ if one == other => Some(one.clone()),
         (Null, known) | (known, Null) => Some(known.clone()),
         (Float16, Float32) | (Float32, Float16) => Some(Float32),
         (float, number) | (number, float) if float.is_floating() && number.is_numeric() => {
-            (!matches!(number, DataType::Decimal128(..) | DataType::Decimal256(..))).then_some(Float64)
+            (!matches!(number, DataType::Decimal128(..) | DataType::Decimal256(..)))
+                .then_some(Float64)
         }
         (UInt64, integer) | (integer, UInt64) if integer.is_unsigned_integer() => Some(UInt64),
         (UInt64, _) | (_, UInt64) => None,
@@ -114,7 +134,11 @@ fn wider(one: &DataType, other: &DataType) -> Option<DataType> {
 fn wider_field(one: &FieldRef, other: &FieldRef) -> Option<FieldRef> {
     let data_type = wider(one.data_type(), other.data_type())?;
     let nullable = one.is_nullable() || other.is_nullable();
-    Some(Arc::new(Field::clone(one).with_data_type(data_type).with_nullable(nullable)))
+    Some(Arc::new(
+        Field::clone(one)
+            .with_data_type(data_type)
+            .with_nullable(nullable),
+    ))
 }
 
 /// The fields of both structs, in the order in which they have them.
@@ -123,7 +147,9 @@ fn wider_fields(one: &Fields, other: &Fields) -> Option<Fields> {
         Some((_, other)) => wider_field(field, other),
         None => Some(Arc::new(Field::clone(field).with_nullable(true))),
     };
-    let more = other.iter().filter(|field| one.find(field.name()).is_none());
+    let more = other
+        .iter()
+        .filter(|field| one.find(field.name()).is_none());
     let more = more.map(|field| Some(Arc::new(Field::clone(field).with_nullable(true))));
     one.iter().map(field).chain(more).collect()
 }
@@ -133,32 +159,63 @@ mod tests {
     use super::*;
 
     fn schema(fields: &[(&str, DataType)]) -> SchemaRef {
-        let fields: Vec<_> =
-            fields.iter().map(|(name, data_type)| Field::new(*name, data_type.clone(), false)).collect();
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, data_type)| Field::new(*name, data_type.clone(), false))
+            .collect();
         Arc::new(Schema::new(fields))
     }
 
     fn files(schemas: &[SchemaRef]) -> Vec<(String, SchemaRef)> {
-        schemas.iter().enumerate().map(|(number, schema)| (format!("{number}.x"), Arc::clone(schema))).collect()
+        schemas
+            .iter()
+            .enumerate()
+            .map(|(number, schema)| (format!("{number}.x"), Arc::clone(schema)))
+            .collect()
     }
 
     #[test]
     fn columns_of_all_files_are_merged() {
         use DataType::{Float64, Int64, Utf8};
-        let found = merged(&files(&[schema(&[("a", Int64), ("b", Utf8)]), schema(&[("c", Utf8), ("a", Float64)])]));
-        let expected = [Field::new("a", Float64, false), Field::new("b", Utf8, true), Field::new("c", Utf8, true)];
+        let found = merged(&files(&[
+            schema(&[("a", Int64), ("b", Utf8)]),
+            schema(&[("c", Utf8), ("a", Float64)]),
+        ]));
+        let expected = [
+            Field::new("a", Float64, false),
+            Field::new("b", Utf8, true),
+            Field::new("c", Utf8, true),
+        ];
         assert_eq!(*found.unwrap(), Schema::new(expected.to_vec()));
-        let nested = |item| DataType::new_list(DataType::Struct(vec![Field::new("x", item, true)].into()), true);
-        let found = merged(&files(&[schema(&[("a", nested(Int64))]), schema(&[("a", nested(Float64))])])).unwrap();
+        let nested = |item| {
+            DataType::new_list(
+                DataType::Struct(vec![Field::new("x", item, true)].into()),
+                true,
+            )
+        };
+        let found = merged(&files(&[
+            schema(&[("a", nested(Int64))]),
+            schema(&[("a", nested(Float64))]),
+        ]))
+        .unwrap();
         assert_eq!(*found.field(0).data_type(), nested(Float64));
     }
 
     #[test]
     fn types_without_a_common_one_are_an_error() {
         use DataType::{Int64, UInt64, Utf8};
-        for (one, other) in [(Int64, Utf8), (Int64, UInt64), (Int64, DataType::new_list(Int64, true))] {
-            let error = merged(&files(&[schema(&[("a", one)]), schema(&[("a", other)])])).unwrap_err().to_string();
-            assert!(error.contains("\"a\"") && error.contains("0.x") && error.contains("1.x"), "{error}");
+        for (one, other) in [
+            (Int64, Utf8),
+            (Int64, UInt64),
+            (Int64, DataType::new_list(Int64, true)),
+        ] {
+            let error = merged(&files(&[schema(&[("a", one)]), schema(&[("a", other)])]))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains("\"a\"") && error.contains("0.x") && error.contains("1.x"),
+                "{error}"
+            );
         }
     }
 
@@ -167,9 +224,17 @@ mod tests {
         use DataType::Int64;
         let floats = schema(&[("a", DataType::Float64)]);
         assert!(check_same_columns(&files(&[schema(&[("a", Int64)]), floats])).is_err());
-        let (one, other) = (schema(&[("a", Int64), ("b", Int64)]), schema(&[("b", Int64), ("a", Int64)]));
+        let (one, other) = (
+            schema(&[("a", Int64), ("b", Int64)]),
+            schema(&[("b", Int64), ("a", Int64)]),
+        );
         assert!(check_same_columns(&files(&[Arc::clone(&one), Arc::clone(&one)])).is_ok());
-        let error = check_same_columns(&files(&[one, other])).unwrap_err().to_string();
-        assert!(error.contains("1.x has the columns b Int64, a Int64, and 0.x has a Int64, b Int64"), "{error}");
+        let error = check_same_columns(&files(&[one, other]))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("1.x has the columns b Int64, a Int64, and 0.x has a Int64, b Int64"),
+            "{error}"
+        );
     }
 }

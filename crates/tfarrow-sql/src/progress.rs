@@ -13,8 +13,8 @@ use crate::engine::RemoteExec;
 pub struct ScanProgress {
     /// Bytes read so far, as stored.
     pub read: u64,
-    /// Bytes of all TFRecord files of the plan, as stored; `None` if another scan reads an unknown part of its files, as
-    /// that of Parquet does.
+    /// Bytes of all TFRecord files of the plan, as stored; `None` if another scan reads an unknown
+    /// part of its files, as that of Parquet does.
     pub total: Option<u64>,
 }
 
@@ -22,7 +22,10 @@ pub struct ScanProgress {
 ///
 /// A query that ends early, such as one with a LIMIT, does not read all bytes.
 pub fn scan_progress(plan: &dyn ExecutionPlan) -> ScanProgress {
-    let mut progress = ScanProgress { read: 0, total: Some(0) };
+    let mut progress = ScanProgress {
+        read: 0,
+        total: Some(0),
+    };
     add(plan, &mut progress);
     progress
 }
@@ -31,11 +34,16 @@ fn add(plan: &dyn ExecutionPlan, progress: &mut ScanProgress) {
     if let Some(remote) = plan.downcast_ref::<RemoteExec>() {
         let ScanProgress { total, .. } = scan_progress(remote.input().as_ref());
         progress.read += remote.progress().read_of(total.unwrap_or(0));
-        progress.total = progress.total.zip(total).map(|(known, total)| known + total);
+        progress.total = progress
+            .total
+            .zip(total)
+            .map(|(known, total)| known + total);
         return;
     }
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
-        let read = plan.metrics().and_then(|metrics| metrics.sum_by_name("bytes_scanned"));
+        let read = plan
+            .metrics()
+            .and_then(|metrics| metrics.sum_by_name("bytes_scanned"));
         progress.read += read.map_or(0, |read| read.as_usize() as u64);
         let config = scan.data_source().downcast_ref::<FileScanConfig>();
         let is_tfrecord = scan.downcast_to_file_source::<TfRecordSource>().is_some();
@@ -50,5 +58,7 @@ fn add(plan: &dyn ExecutionPlan, progress: &mut ScanProgress) {
             None => {}
         }
     }
-    plan.children().into_iter().for_each(|child| add(child.as_ref(), progress));
+    plan.children()
+        .into_iter()
+        .for_each(|child| add(child.as_ref(), progress));
 }

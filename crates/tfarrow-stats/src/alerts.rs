@@ -1,7 +1,7 @@
 //! Alerts: properties of a data set that often are mistakes, found without a schema or a baseline.
 //!
-//! The rules are those of profilers such as ydata-profiling, with thresholds for training data. An alert is a hint; anomalies
-//! ([`Anomaly`](crate::Anomaly)) are violations of a schema.
+//! The rules are those of profilers such as ydata-profiling, with thresholds for training data. An
+//! alert is a hint; anomalies ([`Anomaly`](crate::Anomaly)) are violations of a schema.
 
 use tfarrow_codec::Kind;
 
@@ -9,7 +9,8 @@ use crate::{
     collect::formats::ValueFormat,
     profile::RecordProfile,
     summary_statistics::{
-        ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics,
+        ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics,
+        NumberStatistics,
     },
 };
 
@@ -55,10 +56,11 @@ pub enum AlertKind {
     MostlyZeros,
     /// The magnitude of the skewness is at least 4; the value is the skewness.
     Skewed,
-    /// The magnitude of the correlation with another feature is at least 0.95; the value is the coefficient.
+    /// The magnitude of the correlation with another feature is at least 0.95; the value is the
+    /// coefficient.
     Correlated,
-    /// No two texts are equal, or no two integers in a sample, of which each record has one, as in identifiers; the value is
-    /// their number.
+    /// No two texts are equal, or no two integers in a sample, of which each record has one, as in
+    /// identifiers; the value is their number.
     Unique,
 }
 
@@ -79,7 +81,9 @@ pub struct Alert {
 pub fn alerts(figures: &DatasetStatistics, profile: &RecordProfile) -> Vec<Alert> {
     let mut alerts = Vec::new();
     for feature in &figures.features {
-        let found = of_feature(feature).into_iter().chain(feature.kinds.iter().flat_map(of_kind));
+        let found = of_feature(feature)
+            .into_iter()
+            .chain(feature.kinds.iter().flat_map(of_kind));
         alerts.extend(found.map(|(kind, value)| Alert {
             kind,
             feature: Some((feature.name.clone(), feature.is_list)),
@@ -88,15 +92,30 @@ pub fn alerts(figures: &DatasetStatistics, profile: &RecordProfile) -> Vec<Alert
         }));
     }
     let correlations = &profile.correlations;
-    for pair in correlations.pairs.iter().filter(|pair| pair.coefficient.abs() >= CORRELATED) {
-        let [one, other] = [pair.one, pair.other].map(|index| correlations.features.get(index).cloned());
+    for pair in correlations
+        .pairs
+        .iter()
+        .filter(|pair| pair.coefficient.abs() >= CORRELATED)
+    {
+        let [one, other] =
+            [pair.one, pair.other].map(|index| correlations.features.get(index).cloned());
         let feature = one.map(|name| (name, false));
-        alerts.push(Alert { kind: AlertKind::Correlated, feature, other, value: Some(pair.coefficient) });
+        alerts.push(Alert {
+            kind: AlertKind::Correlated,
+            feature,
+            other,
+            value: Some(pair.coefficient),
+        });
     }
     let duplicates = profile.duplicates.records;
     if duplicates > 0 {
         let value = share(duplicates, figures.records);
-        alerts.push(Alert { kind: AlertKind::DuplicateRecords, feature: None, other: None, value });
+        alerts.push(Alert {
+            kind: AlertKind::DuplicateRecords,
+            feature: None,
+            other: None,
+            value,
+        });
     }
     alerts.sort_by(|a, b| (a.kind, &a.feature, &a.other).cmp(&(b.kind, &b.feature, &b.other)));
     alerts.dedup_by(|a, b| (a.kind, &a.feature, &a.other) == (b.kind, &b.feature, &b.other));
@@ -128,9 +147,12 @@ fn of_feature(feature: &FeatureStatistics) -> Vec<Finding> {
 fn of_kind(kind: &KindStatistics) -> Vec<Finding> {
     let mut found = kind.numbers.as_ref().map(of_numbers).unwrap_or_default();
     // Floats that are measured differ as well.
-    let is_one_integer = kind.kind_of == Kind::Int64 && (kind.lengths.min, kind.lengths.max) == (1, 1);
-    let unique =
-        kind.numbers.as_ref().filter(|numbers| is_one_integer && numbers.are_distinct && numbers.count >= MIN_UNIQUE);
+    let is_one_integer =
+        kind.kind_of == Kind::Int64 && (kind.lengths.min, kind.lengths.max) == (1, 1);
+    let unique = kind
+        .numbers
+        .as_ref()
+        .filter(|numbers| is_one_integer && numbers.are_distinct && numbers.count >= MIN_UNIQUE);
     found.extend(unique.map(|numbers| (AlertKind::Unique, Some(numbers.count as f64))));
     found.extend(kind.strings.as_ref().map(of_strings).unwrap_or_default());
     found
@@ -160,14 +182,25 @@ fn of_numbers(numbers: &NumberStatistics) -> Vec<Finding> {
 
 fn of_strings(strings: &ByteStringStatistics) -> Vec<Finding> {
     let is_text = |name| name == ValueFormat::Text.name() || name == ValueFormat::Json.name();
-    let texts: u64 = strings.formats.iter().filter(|(name, _)| is_text(*name)).map(|(_, count)| *count).sum();
+    let texts: u64 = strings
+        .formats
+        .iter()
+        .filter(|(name, _)| is_text(*name))
+        .map(|(_, count)| *count)
+        .sum();
     let is_mostly_text = 2 * texts > strings.total;
     let mut found = Vec::new();
     if let Some(images) = strings.images.filter(|images| images.damaged > 0) {
-        found.push((AlertKind::DamagedImages, share(images.damaged, images.count + images.damaged)));
+        found.push((
+            AlertKind::DamagedImages,
+            share(images.damaged, images.count + images.damaged),
+        ));
     }
     if strings.invalid_utf8 > 0 && is_mostly_text {
-        found.push((AlertKind::InvalidText, share(strings.invalid_utf8, strings.total)));
+        found.push((
+            AlertKind::InvalidText,
+            share(strings.invalid_utf8, strings.total),
+        ));
     }
     if !strings.is_distinct_exact || strings.total < 2 {
         return found;
@@ -191,10 +224,21 @@ mod tests {
 
     fn feature(name: &str, present: u64, kinds: Vec<KindStatistics>) -> FeatureStatistics {
         let (name, missing) = (name.to_owned(), 100 - present);
-        FeatureStatistics { name, is_list: false, present, missing, unset: 0, steps: None, kinds }
+        FeatureStatistics {
+            name,
+            is_list: false,
+            present,
+            missing,
+            unset: 0,
+            steps: None,
+            kinds,
+        }
     }
 
-    fn kind(numbers: Option<NumberStatistics>, strings: Option<ByteStringStatistics>) -> KindStatistics {
+    fn kind(
+        numbers: Option<NumberStatistics>,
+        strings: Option<ByteStringStatistics>,
+    ) -> KindStatistics {
         let lengths = crate::ListLengths {
             min: 1,
             mean: 1.0,
@@ -204,7 +248,16 @@ mod tests {
             quantiles: Vec::new(),
         };
         let kind_of = tfarrow_codec::Kind::Float;
-        KindStatistics { kind: kind_of.name(), kind_of, lists: 100, empty: 0, values: 100, lengths, numbers, strings }
+        KindStatistics {
+            kind: kind_of.name(),
+            kind_of,
+            lists: 100,
+            empty: 0,
+            values: 100,
+            lengths,
+            numbers,
+            strings,
+        }
     }
 
     fn numbers(change: impl Fn(&mut NumberStatistics)) -> Option<NumberStatistics> {
@@ -241,7 +294,12 @@ mod tests {
             invalid_utf8: 0,
             formats: vec![(ValueFormat::Text.name(), 100)],
             images: None,
-            top: vec![crate::TopValue { value: (*b"a").into(), length: 1, hash: 0, count: 2.0 }],
+            top: vec![crate::TopValue {
+                value: (*b"a").into(),
+                length: 1,
+                hash: 0,
+                count: 2.0,
+            }],
             sampled: None,
         };
         change(&mut strings);
@@ -249,65 +307,156 @@ mod tests {
     }
 
     fn found(feature: FeatureStatistics) -> Vec<Finding> {
-        let figures = DatasetStatistics { records: 100, bytes: 0, sampled: None, features: vec![feature] };
-        alerts(&figures, &RecordProfile::default()).into_iter().map(|alert| (alert.kind, alert.value)).collect()
+        let figures = DatasetStatistics {
+            records: 100,
+            bytes: 0,
+            sampled: None,
+            features: vec![feature],
+        };
+        alerts(&figures, &RecordProfile::default())
+            .into_iter()
+            .map(|alert| (alert.kind, alert.value))
+            .collect()
     }
 
     #[test]
     fn ordinary_features_have_no_alerts() {
-        assert_eq!(found(feature("x", 100, vec![kind(numbers(|_| {}), None)])), []);
-        assert_eq!(found(feature("x", 51, vec![kind(None, strings(|_| {}))])), []);
+        assert_eq!(
+            found(feature("x", 100, vec![kind(numbers(|_| {}), None)])),
+            []
+        );
+        assert_eq!(
+            found(feature("x", 51, vec![kind(None, strings(|_| {}))])),
+            []
+        );
     }
 
     #[test]
     fn numbers_have_alerts() {
-        let of = |change: fn(&mut NumberStatistics)| found(feature("x", 100, vec![kind(numbers(change), None)]));
-        assert_eq!(of(|numbers| numbers.nan = 25), [(AlertKind::Nan, Some(0.2))]);
-        assert_eq!(of(|numbers| numbers.negative_infinities = 1), [(AlertKind::Infinite, Some(0.01))]);
-        assert_eq!(of(|numbers| numbers.zeros = 100), [(AlertKind::AllZero, None)]);
-        assert_eq!(of(|numbers| numbers.zeros = 90), [(AlertKind::MostlyZeros, Some(0.9))]);
-        assert_eq!(of(|numbers| numbers.min = numbers.max), [(AlertKind::Constant, Some(2.0))]);
-        assert_eq!(of(|numbers| numbers.skewness = -4.5), [(AlertKind::Skewed, Some(-4.5))]);
+        let of = |change: fn(&mut NumberStatistics)| {
+            found(feature("x", 100, vec![kind(numbers(change), None)]))
+        };
+        assert_eq!(
+            of(|numbers| numbers.nan = 25),
+            [(AlertKind::Nan, Some(0.2))]
+        );
+        assert_eq!(
+            of(|numbers| numbers.negative_infinities = 1),
+            [(AlertKind::Infinite, Some(0.01))]
+        );
+        assert_eq!(
+            of(|numbers| numbers.zeros = 100),
+            [(AlertKind::AllZero, None)]
+        );
+        assert_eq!(
+            of(|numbers| numbers.zeros = 90),
+            [(AlertKind::MostlyZeros, Some(0.9))]
+        );
+        assert_eq!(
+            of(|numbers| numbers.min = numbers.max),
+            [(AlertKind::Constant, Some(2.0))]
+        );
+        assert_eq!(
+            of(|numbers| numbers.skewness = -4.5),
+            [(AlertKind::Skewed, Some(-4.5))]
+        );
         // Integers that differ are identifiers; floats that differ are measured.
         assert_eq!(of(|numbers| numbers.are_distinct = true), []);
         let kind = kind(numbers(|numbers| numbers.are_distinct = true), None);
-        let integers = KindStatistics { kind: Kind::Int64.name(), kind_of: Kind::Int64, ..kind };
-        assert_eq!(found(feature("x", 100, vec![integers])), [(AlertKind::Unique, Some(100.0))]);
+        let integers = KindStatistics {
+            kind: Kind::Int64.name(),
+            kind_of: Kind::Int64,
+            ..kind
+        };
+        assert_eq!(
+            found(feature("x", 100, vec![integers])),
+            [(AlertKind::Unique, Some(100.0))]
+        );
     }
 
     #[test]
     fn byte_strings_have_alerts() {
-        let of = |change: fn(&mut ByteStringStatistics)| found(feature("x", 100, vec![kind(None, strings(change))]));
-        assert_eq!(of(|strings| strings.distinct = 1), [(AlertKind::Constant, None)]);
-        assert_eq!(of(|strings| strings.distinct = 100), [(AlertKind::Unique, Some(100.0))]);
-        assert_eq!(of(|strings| strings.top[0].count = 95.0), [(AlertKind::Imbalanced, Some(0.95))]);
-        assert_eq!(of(|strings| strings.invalid_utf8 = 10), [(AlertKind::InvalidText, Some(0.1))]);
+        let of = |change: fn(&mut ByteStringStatistics)| {
+            found(feature("x", 100, vec![kind(None, strings(change))]))
+        };
+        assert_eq!(
+            of(|strings| strings.distinct = 1),
+            [(AlertKind::Constant, None)]
+        );
+        assert_eq!(
+            of(|strings| strings.distinct = 100),
+            [(AlertKind::Unique, Some(100.0))]
+        );
+        assert_eq!(
+            of(|strings| strings.top[0].count = 95.0),
+            [(AlertKind::Imbalanced, Some(0.95))]
+        );
+        assert_eq!(
+            of(|strings| strings.invalid_utf8 = 10),
+            [(AlertKind::InvalidText, Some(0.1))]
+        );
         // Encoded images are expected to differ.
-        assert_eq!(of(|strings| (strings.distinct, strings.formats) = (100, vec![("PNG", 100)])), []);
-        assert_eq!(of(|strings| (strings.distinct, strings.is_distinct_exact) = (100, false)), []);
+        assert_eq!(
+            of(|strings| (strings.distinct, strings.formats) = (100, vec![("PNG", 100)])),
+            []
+        );
+        assert_eq!(
+            of(|strings| (strings.distinct, strings.is_distinct_exact) = (100, false)),
+            []
+        );
     }
 
     #[test]
     fn features_records_and_pairs_have_alerts() {
-        assert_eq!(found(feature("x", 50, vec![kind(numbers(|_| {}), None)])), [(AlertKind::MostlyMissing, Some(0.5))]);
-        assert_eq!(found(feature("x", 100, Vec::new())), [(AlertKind::NoValues, None)]);
+        assert_eq!(
+            found(feature("x", 50, vec![kind(numbers(|_| {}), None)])),
+            [(AlertKind::MostlyMissing, Some(0.5))]
+        );
+        assert_eq!(
+            found(feature("x", 100, Vec::new())),
+            [(AlertKind::NoValues, None)]
+        );
         let both = vec![kind(numbers(|_| {}), None), kind(None, strings(|_| {}))];
-        assert_eq!(found(feature("x", 100, both)), [(AlertKind::MixedKinds, Some(2.0))]);
-        let figures = DatasetStatistics { records: 100, bytes: 0, sampled: None, features: Vec::new() };
-        let pair = |other, coefficient| Correlation { one: 0, other, coefficient, records: 100 };
+        assert_eq!(
+            found(feature("x", 100, both)),
+            [(AlertKind::MixedKinds, Some(2.0))]
+        );
+        let figures = DatasetStatistics {
+            records: 100,
+            bytes: 0,
+            sampled: None,
+            features: Vec::new(),
+        };
+        let pair = |other, coefficient| Correlation {
+            one: 0,
+            other,
+            coefficient,
+            records: 100,
+        };
         let correlations = Correlations {
             features: ["a", "b", "c"].map(str::to_owned).to_vec(),
             pairs: vec![pair(1, -0.96), pair(2, 0.94)],
             ..Correlations::default()
         };
-        let duplicates = Duplicates { records: 5, most: 2, is_estimated: false };
-        let profile = RecordProfile { correlations, duplicates, ..RecordProfile::default() };
+        let duplicates = Duplicates {
+            records: 5,
+            most: 2,
+            is_estimated: false,
+        };
+        let profile = RecordProfile {
+            correlations,
+            duplicates,
+            ..RecordProfile::default()
+        };
         let found = alerts(&figures, &profile);
         assert_eq!(
             found.iter().map(|a| a.kind).collect::<Vec<_>>(),
             [AlertKind::DuplicateRecords, AlertKind::Correlated]
         );
         assert_eq!((found[0].value, found[1].value), (Some(0.05), Some(-0.96)));
-        assert_eq!((found[1].feature.clone(), found[1].other.as_deref()), (Some(("a".to_owned(), false)), Some("b")));
+        assert_eq!(
+            (found[1].feature.clone(), found[1].other.as_deref()),
+            (Some(("a".to_owned(), false)), Some("b"))
+        );
     }
 }

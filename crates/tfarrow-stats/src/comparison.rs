@@ -20,7 +20,8 @@ pub struct Expected<'a> {
     pub baseline: Option<Statistics>,
     /// The environment of the schema that the data set belongs to. See [`Validation::validate`].
     pub environment: Option<&'a str>,
-    /// The largest distance from the baseline, for features without a threshold. See [`Validation::compare`].
+    /// The largest distance from the baseline, for features without a threshold. See
+    /// [`Validation::compare`].
     pub max_drift: Option<f64>,
 }
 
@@ -29,7 +30,8 @@ pub struct Expected<'a> {
 pub struct Comparison {
     /// The statistics of the data set, its anomalies, and a schema without anomalies.
     pub found: Validation,
-    /// The schema that was expected, or the one inferred from the baseline; `None` if neither was given.
+    /// The schema that was expected, or the one inferred from the baseline; `None` if neither was
+    /// given.
     pub schema: Option<Schema>,
     /// The statistics of the baseline data set.
     pub baseline: Option<Statistics>,
@@ -38,10 +40,12 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Validates the records of `shards` against the expected schema, and measures their distances from the baseline.
+    /// Validates the records of `shards` against the expected schema, and measures their distances
+    /// from the baseline.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or
+    /// truncated shards.
     pub fn run(
         shards: &[Shard],
         expected: Expected<'_>,
@@ -51,11 +55,12 @@ impl Comparison {
         Ok(Self::run_with(shards, expected, options, progress, || ())?.0)
     }
 
-    /// Compares as [`run`](Self::run), and passes each record to further observers. `observer` is called once for each
-    /// thread; the observers are returned in no particular order.
+    /// Compares as [`run`](Self::run), and passes each record to further observers. `observer` is
+    /// called once for each thread; the observers are returned in no particular order.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or
+    /// truncated shards.
     pub fn run_with<O: RecordObserver + Send>(
         shards: &[Shard],
         expected: Expected<'_>,
@@ -65,7 +70,8 @@ impl Comparison {
     ) -> Result<(Self, Vec<O>)> {
         let mut observers = Vec::new();
         let compared = Self::of(expected, |rules, environment| {
-            let (found, others) = Validation::validate_with(shards, rules, environment, options, progress, observer)?;
+            let (found, others) =
+                Validation::validate_with(shards, rules, environment, options, progress, observer)?;
             observers = others;
             Ok(found)
         })?;
@@ -77,21 +83,37 @@ impl Comparison {
         expected: Expected<'_>,
         validate: impl FnOnce(&Schema, Option<&str>) -> Result<Validation>,
     ) -> Result<Self> {
-        let Expected { schema, baseline, environment, max_drift } = expected;
+        let Expected {
+            schema,
+            baseline,
+            environment,
+            max_drift,
+        } = expected;
         let schema = schema.or_else(|| baseline.as_ref().map(Statistics::infer_schema));
         let none = Schema::default();
         let mut found = validate(schema.as_ref().unwrap_or(&none), environment)?;
-        let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, max_drift));
-        Ok(Self { found, schema, baseline, distances })
+        let distances = baseline
+            .as_ref()
+            .map_or_else(Vec::new, |baseline| found.compare(baseline, max_drift));
+        Ok(Self {
+            found,
+            schema,
+            baseline,
+            distances,
+        })
     }
 
-    /// Returns the anomalies; `None` if there is no schema, without which all features count as unexpected.
+    /// Returns the anomalies; `None` if there is no schema, without which all features count as
+    /// unexpected.
     pub fn anomalies(&self) -> Option<&[Anomaly]> {
-        self.schema.as_ref().map(|_| self.found.anomalies.as_slice())
+        self.schema
+            .as_ref()
+            .map(|_| self.found.anomalies.as_slice())
     }
 
     /// Returns whether there is a schema, and the data set has anomalies.
     pub fn has_anomalies(&self) -> bool {
-        self.anomalies().is_some_and(|anomalies| !anomalies.is_empty())
+        self.anomalies()
+            .is_some_and(|anomalies| !anomalies.is_empty())
     }
 }

@@ -26,9 +26,11 @@ use crate::{
 pub enum Measure {
     /// The largest difference between the shares of a value: L-infinity, from 0 to 1.
     LInfty,
-    /// The Jensen-Shannon divergence in bits, from 0 to 1; for numbers, that of histograms with 10 buckets each.
+    /// The Jensen-Shannon divergence in bits, from 0 to 1; for numbers, that of histograms with 10
+    /// buckets each.
     JensenShannonDivergence,
-    /// The largest difference between the counts of a value, divided by the number of values of both data sets.
+    /// The largest difference between the counts of a value, divided by the number of values of
+    /// both data sets.
     NormalizedAbsoluteDifference,
 }
 
@@ -41,9 +43,11 @@ pub struct Distance {
     pub measure: Measure,
     /// The distance, in the unit of the measure.
     pub value: f64,
-    /// The threshold of the schema or the caller, the smallest if there are several; `None` if there is none.
+    /// The threshold of the schema or the caller, the smallest if there are several; `None` if
+    /// there is none.
     pub threshold: Option<f64>,
-    /// Whether a data set has too many distinct values to count, so that the distance is between samples.
+    /// Whether a data set has too many distinct values to count, so that the distance is between
+    /// samples.
     pub is_estimated: bool,
     /// The value with the largest difference, for measures that are such a difference.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,21 +59,27 @@ const DRIFT: [&str; 2] = ["previous", "current"];
 const SKEW: [&str; 2] = ["serving", "training"];
 
 impl Validation {
-    /// Compares the data set with a baseline: the number of records, and the features' distributions. Adds an anomaly
-    /// for each violated threshold, and raises the threshold in the updated schema.
+    /// Compares the data set with a baseline: the number of records, and the features'
+    /// distributions. Adds an anomaly for each violated threshold, and raises the threshold in the
+    /// updated schema.
     ///
-    /// Thresholds are those of the schema's drift and skew comparators. For a feature whose comparators set none,
-    /// `most` is the threshold of L-infinity (strings) or of the Jensen-Shannon divergence (numbers), unless the
-    /// distance is estimated.
+    /// Thresholds are those of the schema's drift and skew comparators. For a feature whose
+    /// comparators set none, `most` is the threshold of L-infinity (strings) or of the
+    /// Jensen-Shannon divergence (numbers), unless the distance is estimated.
     ///
     /// Returns the distances of the features that both data sets have, without deprecated ones.
     pub fn compare(&mut self, baseline: &Statistics, most: Option<f64>) -> Vec<Distance> {
         let mut anomalies = records(&mut self.updated, &self.statistics, baseline);
         let (now, before) = (by_name(&self.statistics), by_name(baseline));
-        // The validator has deprecated features of an unexpected type; they are compared nevertheless.
+        // The validator has deprecated features of an unexpected type; they are compared
+        // nevertheless.
         let is_type_anomaly = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::UnexpectedDataType;
-        let changed: BTreeSet<_> =
-            self.anomalies.iter().filter(is_type_anomaly).filter_map(|anomaly| anomaly.feature.clone()).collect();
+        let changed: BTreeSet<_> = self
+            .anomalies
+            .iter()
+            .filter(is_type_anomaly)
+            .filter_map(|anomaly| anomaly.feature.clone())
+            .collect();
         let mut deprecated = BTreeSet::new();
         each_feature(&mut self.updated, |feature, is_list, _| {
             if is_deprecated(feature) && !changed.contains(&feature_path(is_list, feature.name())) {
@@ -88,17 +98,29 @@ impl Validation {
                 for [control, _] in remove_comparators(feature) {
                     let text = format!("The {control} data has no values of the feature.");
                     let short = format!("{control} data missing");
-                    let anomaly = Anomaly::new(AnomalyKind::ComparatorControlDataMissing, short, text);
-                    anomalies.push(Anomaly { feature: Some(path.clone()), ..anomaly });
+                    let anomaly =
+                        Anomaly::new(AnomalyKind::ComparatorControlDataMissing, short, text);
+                    anomalies.push(Anomaly {
+                        feature: Some(path.clone()),
+                        ..anomaly
+                    });
                 }
                 return;
             };
             for mut distance in measure(&path, values, control) {
                 let (limits, is_left) = thresholds(feature, distance.measure);
-                let is_default = is_left && !distance.is_estimated && is_default_measure(distance.measure, values);
+                let is_default = is_left
+                    && !distance.is_estimated
+                    && is_default_measure(distance.measure, values);
                 let default = most.filter(|_| is_default);
-                for (names, threshold) in limits.into_iter().chain(default.map(|most| (DRIFT, most))) {
-                    distance.threshold = Some(distance.threshold.map_or(threshold, |held| held.min(threshold)));
+                for (names, threshold) in
+                    limits.into_iter().chain(default.map(|most| (DRIFT, most)))
+                {
+                    distance.threshold = Some(
+                        distance
+                            .threshold
+                            .map_or(threshold, |held| held.min(threshold)),
+                    );
                     if distance.value > threshold {
                         anomalies.push(threshold_exceeded(&distance, names, threshold));
                         raise(feature, names == SKEW, distance.measure, distance.value);
@@ -119,34 +141,66 @@ type FeaturesByName<'a> = BTreeMap<(bool, String), &'a FeatureAccumulator>;
 /// Returns the accumulators of all features by name.
 fn by_name(statistics: &Statistics) -> FeaturesByName<'_> {
     let named = |values: &FeatureAccumulator| (values.role == Role::Sequence, values.name.clone());
-    statistics.features().map(|(_, values)| (named(values), values)).collect()
+    statistics
+        .features()
+        .map(|(_, values)| (named(values), values))
+        .collect()
 }
 
 /// Compares the numbers of records, `now` and `before`.
 fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<Anomaly> {
-    let (now, before) = (now.inferred.summary.records(), before.inferred.summary.records());
-    let Some(constraints) = &mut schema.dataset_constraints else { return Vec::new() };
+    let (now, before) = (
+        now.inferred.summary.records(),
+        before.inferred.summary.records(),
+    );
+    let Some(constraints) = &mut schema.dataset_constraints else {
+        return Vec::new();
+    };
     let comparators = [
-        ("previous span", &mut constraints.num_examples_drift_comparator),
-        ("previous version", &mut constraints.num_examples_version_comparator),
+        (
+            "previous span",
+            &mut constraints.num_examples_drift_comparator,
+        ),
+        (
+            "previous version",
+            &mut constraints.num_examples_version_comparator,
+        ),
     ];
     let mut found = Vec::new();
     for (name, comparator) in comparators {
-        let Some(comparator) = comparator else { continue };
+        let Some(comparator) = comparator else {
+            continue;
+        };
         let ratio = now as f64 / before as f64;
         let text = |bound: f64| {
             format!(
                 "There are {now} records, and {before} in the {name}: the ratio is {ratio:.6}, the bound is {bound}."
             )
         };
-        if let Some(most) = comparator.max_fraction_threshold.as_mut().filter(|most| ratio > **most) {
+        if let Some(most) = comparator
+            .max_fraction_threshold
+            .as_mut()
+            .filter(|most| ratio > **most)
+        {
             let short = format!("High num examples in current dataset versus the {name}.");
-            found.push(Anomaly::new(AnomalyKind::ComparatorHighNumExamples, short, text(*most)));
+            found.push(Anomaly::new(
+                AnomalyKind::ComparatorHighNumExamples,
+                short,
+                text(*most),
+            ));
             *most = ratio;
         }
-        if let Some(least) = comparator.min_fraction_threshold.as_mut().filter(|least| ratio < **least) {
+        if let Some(least) = comparator
+            .min_fraction_threshold
+            .as_mut()
+            .filter(|least| ratio < **least)
+        {
             let short = format!("Low num examples in current dataset versus the {name}.");
-            found.push(Anomaly::new(AnomalyKind::ComparatorLowNumExamples, short, text(*least)));
+            found.push(Anomaly::new(
+                AnomalyKind::ComparatorLowNumExamples,
+                short,
+                text(*least),
+            ));
             *least = ratio;
         }
     }
@@ -155,77 +209,126 @@ fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<An
 
 /// Returns the comparators of a feature, each with the names of its control and its treatment.
 fn comparators(feature: &Feature) -> impl Iterator<Item = ([&'static str; 2], &FeatureComparator)> {
-    let both = [(DRIFT, feature.drift_comparator.as_ref()), (SKEW, feature.skew_comparator.as_ref())];
-    both.into_iter().filter_map(|(names, comparator)| Some((names, comparator?)))
+    let both = [
+        (DRIFT, feature.drift_comparator.as_ref()),
+        (SKEW, feature.skew_comparator.as_ref()),
+    ];
+    both.into_iter()
+        .filter_map(|(names, comparator)| Some((names, comparator?)))
 }
 
 /// Returns the threshold of a comparator for a measure.
 fn threshold(comparator: &FeatureComparator, measure: Measure) -> Option<f64> {
     match measure {
         Measure::LInfty => comparator.infinity_norm.as_ref()?.threshold,
-        Measure::JensenShannonDivergence => comparator.jensen_shannon_divergence.as_ref()?.threshold,
-        Measure::NormalizedAbsoluteDifference => comparator.normalized_abs_difference.as_ref()?.threshold,
+        Measure::JensenShannonDivergence => {
+            comparator.jensen_shannon_divergence.as_ref()?.threshold
+        }
+        Measure::NormalizedAbsoluteDifference => {
+            comparator.normalized_abs_difference.as_ref()?.threshold
+        }
     }
 }
 
-const MEASURES: [Measure; 3] =
-    [Measure::LInfty, Measure::JensenShannonDivergence, Measure::NormalizedAbsoluteDifference];
+const MEASURES: [Measure; 3] = [
+    Measure::LInfty,
+    Measure::JensenShannonDivergence,
+    Measure::NormalizedAbsoluteDifference,
+];
 
 /// Returns whether a comparator has a threshold.
 fn has_threshold(comparator: &FeatureComparator) -> bool {
-    MEASURES.iter().any(|measure| threshold(comparator, *measure).is_some())
+    MEASURES
+        .iter()
+        .any(|measure| threshold(comparator, *measure).is_some())
 }
 
-/// Returns the thresholds of a feature for a measure, and whether its comparators set no threshold for any measure.
+/// Returns the thresholds of a feature for a measure, and whether its comparators set no threshold
+/// for any measure.
 fn thresholds(feature: &Feature, measure: Measure) -> (Vec<([&'static str; 2], f64)>, bool) {
-    let own = comparators(feature).filter_map(|(names, comparator)| Some((names, threshold(comparator, measure)?)));
-    (own.collect(), !comparators(feature).any(|(_, comparator)| has_threshold(comparator)))
+    let own = comparators(feature)
+        .filter_map(|(names, comparator)| Some((names, threshold(comparator, measure)?)));
+    (
+        own.collect(),
+        !comparators(feature).any(|(_, comparator)| has_threshold(comparator)),
+    )
 }
 
 /// Removes the comparators of a feature, and returns the names of those that have a threshold.
 fn remove_comparators(feature: &mut Feature) -> Vec<[&'static str; 2]> {
-    let with_threshold: Vec<_> =
-        comparators(feature).filter(|(_, comparator)| has_threshold(comparator)).map(|(names, _)| names).collect();
+    let with_threshold: Vec<_> = comparators(feature)
+        .filter(|(_, comparator)| has_threshold(comparator))
+        .map(|(names, _)| names)
+        .collect();
     (feature.drift_comparator, feature.skew_comparator) = (None, None);
     with_threshold
 }
 
 /// Returns whether the measure is the default for values of this kind.
 fn is_default_measure(measure: Measure, values: &FeatureAccumulator) -> bool {
-    measure == if values.bytes.is_some() { Measure::LInfty } else { Measure::JensenShannonDivergence }
+    measure
+        == if values.bytes.is_some() {
+            Measure::LInfty
+        } else {
+            Measure::JensenShannonDivergence
+        }
 }
 
 /// Raises the threshold of a comparator, so that the distance is allowed.
 fn raise(feature: &mut Feature, is_skew: bool, measure: Measure, to: f64) {
-    let comparator = if is_skew { &mut feature.skew_comparator } else { &mut feature.drift_comparator };
+    let comparator = if is_skew {
+        &mut feature.skew_comparator
+    } else {
+        &mut feature.drift_comparator
+    };
     let comparator = comparator.get_or_insert_default();
     match measure {
         Measure::LInfty => comparator.infinity_norm.get_or_insert_default().threshold = Some(to),
         Measure::JensenShannonDivergence => {
-            comparator.jensen_shannon_divergence.get_or_insert_default().threshold = Some(to);
+            comparator
+                .jensen_shannon_divergence
+                .get_or_insert_default()
+                .threshold = Some(to);
         }
         Measure::NormalizedAbsoluteDifference => {
-            comparator.normalized_abs_difference.get_or_insert_default().threshold = Some(to);
+            comparator
+                .normalized_abs_difference
+                .get_or_insert_default()
+                .threshold = Some(to);
         }
     }
 }
 
 /// Makes the anomaly of a distance above its threshold.
-fn threshold_exceeded(distance: &Distance, [control, treatment]: [&str; 2], threshold: f64) -> Anomaly {
+fn threshold_exceeded(
+    distance: &Distance,
+    [control, treatment]: [&str; 2],
+    threshold: f64,
+) -> Anomaly {
     let (kind, name) = match distance.measure {
         Measure::LInfty => (AnomalyKind::ComparatorLInftyHigh, "Linfty distance"),
-        Measure::JensenShannonDivergence => {
-            (AnomalyKind::ComparatorJensenShannonDivergenceHigh, "approximate Jensen-Shannon divergence")
-        }
-        Measure::NormalizedAbsoluteDifference => {
-            (AnomalyKind::ComparatorNormalizedAbsoluteDifferenceHigh, "normalized absolute difference")
-        }
+        Measure::JensenShannonDivergence => (
+            AnomalyKind::ComparatorJensenShannonDivergenceHigh,
+            "approximate Jensen-Shannon divergence",
+        ),
+        Measure::NormalizedAbsoluteDifference => (
+            AnomalyKind::ComparatorNormalizedAbsoluteDifferenceHigh,
+            "normalized absolute difference",
+        ),
     };
-    let most = distance.most.as_ref().map_or(String::new(), |most| format!(" {most:?} differs most."));
+    let most = distance
+        .most
+        .as_ref()
+        .map_or(String::new(), |most| format!(" {most:?} differs most."));
     let value = distance.value;
-    let text = format!("The {name} between {treatment} and {control} is {value:.6}, above {threshold}.{most}");
+    let text = format!(
+        "The {name} between {treatment} and {control} is {value:.6}, above {threshold}.{most}"
+    );
     let short = format!("High {name} between {treatment} and {control}");
-    Anomaly { feature: Some(distance.feature.clone()), ..Anomaly::new(kind, short, text) }
+    Anomaly {
+        feature: Some(distance.feature.clone()),
+        ..Anomaly::new(kind, short, text)
+    }
 }
 
 /// Returns the distances by all measures that apply to values of this kind.
@@ -233,23 +336,45 @@ fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) ->
     let is_estimated = is_counted_by_estimate(now) || is_counted_by_estimate(before);
     let distance = |measure, value, most| {
         let feature = path.to_owned();
-        Distance { feature, measure, value, threshold: None, is_estimated, most }
+        Distance {
+            feature,
+            measure,
+            value,
+            threshold: None,
+            is_estimated,
+            most,
+        }
     };
     if now.bytes.is_some() || before.bytes.is_some() {
         let both = counts_of_values(now.bytes.as_deref(), before.bytes.as_deref());
         // A data set without strings has a share of 0 of each value.
-        let [all, all_before] = [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
-        let shares = |counts: &CountsOfValue<'_>| (counts.now / all.max(1.0), counts.before / all_before.max(1.0));
+        let [all, all_before] =
+            [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
+        let shares = |counts: &CountsOfValue<'_>| {
+            (
+                counts.now / all.max(1.0),
+                counts.before / all_before.max(1.0),
+            )
+        };
         let (most, infinity) = largest(&both, |counts| (shares(counts).0 - shares(counts).1).abs());
-        let (most_often, absolute) = largest(&both, |counts| (counts.now - counts.before).abs() / (all + all_before));
+        let (most_often, absolute) = largest(&both, |counts| {
+            (counts.now - counts.before).abs() / (all + all_before)
+        });
         let mut found = vec![
             distance(Measure::LInfty, infinity, most),
             distance(Measure::NormalizedAbsoluteDifference, absolute, most_often),
         ];
-        // Samples of mostly unique values have little in common, even if their distributions are equal, so that their
-        // divergence would measure the sampling.
+        // Samples of mostly unique values have little in common, even if their distributions are
+        // equal, so that their divergence would measure the sampling.
         if now.bytes.is_some() && before.bytes.is_some() && !is_estimated {
-            found.insert(1, distance(Measure::JensenShannonDivergence, divergence(both.iter().map(shares)), None));
+            found.insert(
+                1,
+                distance(
+                    Measure::JensenShannonDivergence,
+                    divergence(both.iter().map(shares)),
+                    None,
+                ),
+            );
         }
         return found;
     }
@@ -258,14 +383,23 @@ fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) ->
         (None, Some(ints)) => Some(summarize::numbers(ints)),
         (None, None) => None,
     };
-    let (Some(now), Some(before)) = (numbers(now), numbers(before)) else { return Vec::new() };
+    let (Some(now), Some(before)) = (numbers(now), numbers(before)) else {
+        return Vec::new();
+    };
     let aligned = aligned(&now, &before);
-    vec![distance(Measure::JensenShannonDivergence, divergence(aligned.into_iter()), None)]
+    vec![distance(
+        Measure::JensenShannonDivergence,
+        divergence(aligned.into_iter()),
+        None,
+    )]
 }
 
 /// Returns whether a feature has too many distinct values to count each.
 fn is_counted_by_estimate(values: &FeatureAccumulator) -> bool {
-    values.bytes.as_ref().is_some_and(|bytes| !bytes.is_counted())
+    values
+        .bytes
+        .as_ref()
+        .is_some_and(|bytes| !bytes.is_counted())
 }
 
 /// A value, and its number of occurrences in both data sets.
@@ -276,7 +410,10 @@ struct CountsOfValue<'a> {
 }
 
 /// Returns the largest difference, and the beginning of its value; the last of equal ones.
-fn largest(counts: &[CountsOfValue<'_>], difference: impl Fn(&CountsOfValue<'_>) -> f64) -> (Option<String>, f64) {
+fn largest(
+    counts: &[CountsOfValue<'_>],
+    difference: impl Fn(&CountsOfValue<'_>) -> f64,
+) -> (Option<String>, f64) {
     let (mut most, mut value) = (0.0, None);
     for counts in counts {
         let found = difference(counts);
@@ -287,8 +424,8 @@ fn largest(counts: &[CountsOfValue<'_>], difference: impl Fn(&CountsOfValue<'_>)
     (value.map(|value| excerpt(&value.bytes, value.length)), most)
 }
 
-/// Returns the counts of each value in both data sets, in the order of the beginnings of values; those that samples stand for, if
-/// there are too many values to count.
+/// Returns the counts of each value in both data sets, in the order of the beginnings of values;
+/// those that samples stand for, if there are too many values to count.
 fn counts_of_values<'a>(
     now: Option<&'a BytesAccumulator>,
     before: Option<&'a BytesAccumulator>,
@@ -298,8 +435,16 @@ fn counts_of_values<'a>(
         for ValueFrequency { hash, value, count } in bytes.frequencies() {
             // One data set may have the value whole, and the other one its beginning.
             let key = (beginning(&value.bytes), hash);
-            let counts = both.entry(key).or_insert(CountsOfValue { value, now: 0.0, before: 0.0 });
-            *(if is_now { &mut counts.now } else { &mut counts.before }) = count;
+            let counts = both.entry(key).or_insert(CountsOfValue {
+                value,
+                now: 0.0,
+                before: 0.0,
+            });
+            *(if is_now {
+                &mut counts.now
+            } else {
+                &mut counts.before
+            }) = count;
         }
     };
     now.into_iter().for_each(|bytes| add(bytes, true));
@@ -307,20 +452,29 @@ fn counts_of_values<'a>(
     both.into_values().collect()
 }
 
-/// Returns the Jensen-Shannon divergence in bits of two distributions, given the two shares of each part.
+/// Returns the Jensen-Shannon divergence in bits of two distributions, given the two shares of each
+/// part.
 ///
 /// ```text
 /// JSD = (sum p log2(p / m) + sum q log2(q / m)) / 2,    m = (p + q) / 2
 /// ```
 fn divergence(shares: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let term = |share: f64, mean: f64| if share > 0.0 { share * (share / mean).log2() } else { 0.0 };
-    let sum: f64 = shares.map(|(a, b)| term(a, f64::midpoint(a, b)) + term(b, f64::midpoint(a, b))).sum();
+    let term = |share: f64, mean: f64| {
+        if share > 0.0 {
+            share * (share / mean).log2()
+        } else {
+            0.0
+        }
+    };
+    let sum: f64 = shares
+        .map(|(a, b)| term(a, f64::midpoint(a, b)) + term(b, f64::midpoint(a, b)))
+        .sum();
     (sum / 2.0).clamp(0.0, 1.0)
 }
 
-/// Aligns two histograms, and returns the shares of both in each part. A part lies between two adjacent bounds of
-/// either histogram; a bucket with a single value is a part of its own. Infinite values and NaNs of the two data sets
-/// are counted as different.
+/// Aligns two histograms, and returns the shares of both in each part. A part lies between two
+/// adjacent bounds of either histogram; a bucket with a single value is a part of its own. Infinite
+/// values and NaNs of the two data sets are counted as different.
 ///
 /// ```text
 /// now       |    4    |    4    |          parts    0-5   5-10  10-15  15-20
@@ -332,33 +486,68 @@ fn aligned(now: &NumberStatistics, before: &NumberStatistics) -> Vec<(f64, f64)>
     let histograms = [&now.histogram, &before.histogram];
     let is_finite = |bucket: &&HistogramBucket| bucket.low.is_finite() && bucket.high.is_finite();
     let buckets = || histograms.into_iter().flatten().filter(is_finite);
-    // `total_cmp` orders -0.0 before 0.0; bounds are finite, so that this is the only difference from `<`.
-    let bounds = buckets().filter(|bucket| bucket.low < bucket.high).flat_map(|bucket| [bucket.low, bucket.high]);
+    // `total_cmp` orders -0.0 before 0.0; bounds are finite, so that this is the only difference
+    // from `<`.
+    let bounds = buckets()
+        .filter(|bucket| bucket.low < bucket.high)
+        .flat_map(|bucket| [bucket.low, bucket.high]);
     let mut bounds: Vec<f64> = bounds.collect();
     bounds.sort_unstable_by(f64::total_cmp);
     bounds.dedup();
-    let points: BTreeSet<u64> = buckets().filter(|b| b.low == b.high).map(|b| (b.low + 0.0).to_bits()).collect();
+    let points: BTreeSet<u64> = buckets()
+        .filter(|b| b.low == b.high)
+        .map(|b| (b.low + 0.0).to_bits())
+        .collect();
     let mut parts: Vec<_> = bounds
         .windows(2)
-        .map(|bounds| histograms.map(|histogram| histogram.iter().filter(is_finite).map(|b| within(b, bounds)).sum()))
+        .map(|bounds| {
+            histograms.map(|histogram| {
+                histogram
+                    .iter()
+                    .filter(is_finite)
+                    .map(|b| within(b, bounds))
+                    .sum()
+            })
+        })
         .chain(points.into_iter().map(|point| {
-            let is_here = |b: &&HistogramBucket| b.low == b.high && (b.low + 0.0).to_bits() == point;
+            let is_here =
+                |b: &&HistogramBucket| b.low == b.high && (b.low + 0.0).to_bits() == point;
             histograms.map(|histogram| histogram.iter().filter(is_here).map(|b| b.count).sum())
         }))
         .collect();
-    let infinite = histograms.map(|histogram| histogram.iter().filter(|b| !is_finite(b)).map(|b| b.count).sum::<f64>());
+    let infinite = histograms.map(|histogram| {
+        histogram
+            .iter()
+            .filter(|b| !is_finite(b))
+            .map(|b| b.count)
+            .sum::<f64>()
+    });
     for [a, b] in [infinite, [now.nan as f64, before.nan as f64]] {
         parts.extend([[a, 0.0], [0.0, b]]);
     }
-    let all = [0, 1].map(|side| parts.iter().map(|part: &[f64; 2]| part[side]).sum::<f64>().max(f64::MIN_POSITIVE));
-    parts.into_iter().map(|[a, b]| (a / all[0], b / all[1])).collect()
+    let all = [0, 1].map(|side| {
+        parts
+            .iter()
+            .map(|part: &[f64; 2]| part[side])
+            .sum::<f64>()
+            .max(f64::MIN_POSITIVE)
+    });
+    parts
+        .into_iter()
+        .map(|[a, b]| (a / all[0], b / all[1]))
+        .collect()
 }
 
-/// Returns the count of a bucket within bounds, on the assumption that its values are spread evenly.
+/// Returns the count of a bucket within bounds, on the assumption that its values are spread
+/// evenly.
 fn within(bucket: &HistogramBucket, bounds: &[f64]) -> f64 {
     let &[low, high] = bounds else { return 0.0 };
     let overlap = bucket.high.min(high) - bucket.low.max(low);
-    if overlap > 0.0 { bucket.count * overlap / (bucket.high - bucket.low) } else { 0.0 }
+    if overlap > 0.0 {
+        bucket.count * overlap / (bucket.high - bucket.low)
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]
@@ -376,7 +565,14 @@ mod tests {
 
     #[test]
     fn a_bucket_is_split_at_the_bounds_of_the_other_histogram() {
-        let bucket = HistogramBucket { low: 0.0, high: 10.0, count: 20.0 };
-        assert_eq!([[0.0, 5.0], [5.0, 20.0], [10.0, 20.0]].map(|bounds| within(&bucket, &bounds)), [10.0, 10.0, 0.0]);
+        let bucket = HistogramBucket {
+            low: 0.0,
+            high: 10.0,
+            count: 20.0,
+        };
+        assert_eq!(
+            [[0.0, 5.0], [5.0, 20.0], [10.0, 20.0]].map(|bounds| within(&bucket, &bounds)),
+            [10.0, 10.0, 0.0]
+        );
     }
 }

@@ -1,15 +1,18 @@
-//! Summary statistics of TFRecord data sets, and schemas, validation and drift as in TensorFlow Data Validation (TFDV).
+//! Summary statistics of TFRecord data sets, and schemas, validation and drift as in TensorFlow
+//! Data Validation (TFDV).
 //!
 //! - [`Statistics::collect`] reads a data set once, on all threads, without a schema.
 //! - [`RowStatistics`] accumulates those of rows in memory.
 //! - [`Statistics::summarize`] computes the [`DatasetStatistics`] that reports print;
 //!   [`DatasetStatistics::to_proto`] converts them to the message that TFDV and Facets read.
-//! - [`Statistics::infer_schema`] infers a `tensorflow.metadata.v0.Schema`; [`schema_to_text`] writes a `schema.pbtxt`.
-//! - [`Validation::validate`] reports the anomalies of a data set under a schema, and an updated schema.
+//! - [`Statistics::infer_schema`] infers a `tensorflow.metadata.v0.Schema`; [`schema_to_text`]
+//!   writes a `schema.pbtxt`.
+//! - [`Validation::validate`] reports the anomalies of a data set under a schema, and an updated
+//!   schema.
 //! - [`Validation::compare`] measures the distance from a baseline data set.
 //! - [`Comparison::run`] does both: it compares a data set with a schema, a baseline, or both.
-//! - [`RecordProfiler`] collects what a report shows besides: examples, correlations, duplicates; [`alerts`](alerts()) lists
-//!   likely mistakes.
+//! - [`RecordProfiler`] collects what a report shows besides: examples, correlations, duplicates;
+//!   [`alerts`](alerts()) lists likely mistakes.
 //!
 //! The modules are the stages of a pass:
 //!
@@ -18,9 +21,9 @@
 //!       └──▶ profile ─────────┴─▶ alerts
 //! ```
 //!
-//! Memory is bounded by the number of features, not of records. Results depend neither on the number of threads nor on the
-//! division of a data set into parts: samples are chosen by the places of values (`collect/sample.rs`), and sums are exact
-//! (`collect/sum.rs`).
+//! Memory is bounded by the number of features, not of records. Results depend neither on the
+//! number of threads nor on the division of a data set into parts: samples are chosen by the places
+//! of values (`collect/sample.rs`), and sums are exact (`collect/sum.rs`).
 //!
 //! The crate does not print, and has no code for terminals or HTML.
 
@@ -49,16 +52,20 @@ pub use collect::{
 pub use comparison::{Comparison, Expected};
 pub use drift::{Distance, Measure};
 pub use partial_result::{
-    COMMAND, MergedContent, MergedResult, PartError, PartExpected, PartMerger, PartWork, PartialResult,
+    COMMAND, MergedContent, MergedResult, PartError, PartExpected, PartMerger, PartWork,
+    PartialResult,
 };
 pub use profile::{
-    Correlation, Correlations, Duplicates, ExampleFeature, ExampleRecord, ExampleValues, RecordProfile, RecordProfiler,
-    ShardRecords,
+    Correlation, Correlations, Duplicates, ExampleFeature, ExampleRecord, ExampleValues,
+    RecordProfile, RecordProfiler, ShardRecords,
 };
 pub use schema::feature_path;
 pub use summary_statistics::{
-    ByteStringStatistics, DatasetStatistics, Distribution, DistributionSide, FeatureStatistics, HistogramBucket,
-    ImageStatistics, KindStatistics, ListLengths, NumberStatistics, PERCENTAGES, TopValue,
+    ByteStringStatistics, DatasetStatistics, Distribution, DistributionSide, FeatureStatistics,
+    HistogramBucket, ImageStatistics, KindStatistics, ListLengths, NumberStatistics, PERCENTAGES,
+    TopValue,
 };
-pub use text_format::{TextError, anomalies_to_text, schema_from_text, schema_to_text, statistics_from_text};
+pub use text_format::{
+    TextError, anomalies_to_text, schema_from_text, schema_to_text, statistics_from_text,
+};
 pub use validation::{Anomaly, AnomalyKind, NonFinite, Validation, ValidationState};

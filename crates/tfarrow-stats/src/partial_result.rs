@@ -1,16 +1,17 @@
-//! The results of reading the parts of a data set in several processes, such as the jobs of an array on a cluster, and their merge.
+//! The results of reading the parts of a data set in several processes, such as the jobs of an
+//! array on a cluster, and their merge.
 //!
 //! ```text
 //! process 0: Part 0/2 ─▶ PartialResult::read ─▶ to_bytes ─┐
 //! process 1: Part 1/2 ─▶ PartialResult::read ─▶ to_bytes ─┴▶ from_bytes ─▶ PartMerger ─▶ MergedResult
 //! ```
 //!
-//! A merged result is that of one process that reads the whole data set. The merger holds one part beside the merged ones, and
-//! takes as much memory as such a process.
+//! A merged result is that of one process that reads the whole data set. The merger holds one part
+//! beside the merged ones, and takes as much memory as such a process.
 //!
-//! Engines need four functions: [`Part::range`] divides the shards, [`PartialResult::read`] reads a part,
-//! [`PartialResult::to_bytes`] and [`PartialResult::from_bytes`] move the result to another process, and
-//! [`PartMerger`] merges all of them.
+//! Engines need four functions: [`Part::range`] divides the shards, [`PartialResult::read`] reads a
+//! part, [`PartialResult::to_bytes`] and [`PartialResult::from_bytes`] move the result to another
+//! process, and [`PartMerger`] merges all of them.
 //!
 //! ```
 //! use std::{collections::BTreeMap, ops::ControlFlow};
@@ -51,14 +52,17 @@ use prost::Message;
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Limit, Limits, OnError, RecordType};
 use tfarrow_dataset::{
-    Error, OnProgress, Part, ProbablePayload, ReadOptions, Result, Shard, ShardFormat, ShardState, is_remote,
+    Error, OnProgress, Part, ProbablePayload, ReadOptions, Result, Shard, ShardFormat, ShardState,
+    is_remote,
 };
-use tfarrow_scan::{InferOptions, Inferred, InferredMerger, InferredState, Sample, infer, shown_names};
+use tfarrow_scan::{
+    InferOptions, Inferred, InferredMerger, InferredState, Sample, infer, shown_names,
+};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::{
-    Comparison, Expected, RecordProfile, RecordProfiler, SliceError, SlicedState, SlicedStatistics, Statistics,
-    StatisticsState, Validation, ValidationState,
+    Comparison, Expected, RecordProfile, RecordProfiler, SliceError, SlicedState, SlicedStatistics,
+    Statistics, StatisticsState, Validation, ValidationState,
     collect::{StatisticsMerger, slices::SlicesMerger},
     proto::Schema,
     validation::ValidationMerger,
@@ -87,8 +91,8 @@ pub struct PartExpected<'a> {
     pub schema: Option<&'a Schema>,
     /// The environment of the schema. See [`Validation::validate`].
     pub environment: Option<&'a str>,
-    /// The shards of the baseline data set, which is read in parts as well. With a baseline there must be a schema: it cannot be
-    /// inferred from a part of the baseline.
+    /// The shards of the baseline data set, which is read in parts as well. With a baseline there
+    /// must be a schema: it cannot be inferred from a part of the baseline.
     pub baseline: Option<&'a [Shard]>,
     /// The largest distance from the baseline. See [`Validation::compare`].
     pub max_drift: Option<f64>,
@@ -131,9 +135,21 @@ struct PartOptions {
 impl PartOptions {
     /// The options of reading, as far as a merge needs them.
     fn infer(&self) -> InferOptions {
-        let Self { record_type, on_error, limits } = *self;
-        let read = ReadOptions { on_error, limits, ..ReadOptions::default() };
-        InferOptions { record_type, read, ..InferOptions::default() }
+        let Self {
+            record_type,
+            on_error,
+            limits,
+        } = *self;
+        let read = ReadOptions {
+            on_error,
+            limits,
+            ..ReadOptions::default()
+        };
+        InferOptions {
+            record_type,
+            read,
+            ..InferOptions::default()
+        }
     }
 }
 
@@ -202,13 +218,13 @@ impl PartialResult {
     /// The first bytes of each result.
     pub const MAGIC: &[u8; 8] = b"tfarrowP";
 
-    /// Reads the [part](InferOptions::part) of `shards` that the options name. `settings` are those of the caller, by name; results
-    /// with different settings are not merged.
+    /// Reads the [part](InferOptions::part) of `shards` that the options name. `settings` are those
+    /// of the caller, by name; results with different settings are not merged.
     ///
     /// # Errors
-    /// [`PartError::Usage`] for options without a part or with a sample, and for a baseline without a schema;
-    /// [`PartError::Slice`] and [`PartError::Read`] with the errors of [`Statistics::collect_sliced`] and
-    /// [`Validation::validate`].
+    /// [`PartError::Usage`] for options without a part or with a sample, and for a baseline without
+    /// a schema; [`PartError::Slice`] and [`PartError::Read`] with the errors of
+    /// [`Statistics::collect_sliced`] and [`Validation::validate`].
     pub fn read(
         shards: &[Shard],
         work: PartWork<'_>,
@@ -216,37 +232,70 @@ impl PartialResult {
         options: &InferOptions,
         progress: &OnProgress<'_>,
     ) -> Result<Self, PartError> {
-        let part = options.part.ok_or(PartError::Usage("the options name no part"))?;
+        let part = options
+            .part
+            .ok_or(PartError::Usage("the options name no part"))?;
         if options.sample != Sample::All {
-            return Err(PartError::Usage("all records of a part are read: the options must not name a sample"));
+            return Err(PartError::Usage(
+                "all records of a part are read: the options must not name a sample",
+            ));
         }
         let content = match work {
             PartWork::Columns => {
                 let inferred = infer(shards, options, progress)?;
                 let probable = probable(shards, part, options)?;
-                PartContent::Columns { inferred: inferred.into_state(), probable }
+                PartContent::Columns {
+                    inferred: inferred.into_state(),
+                    probable,
+                }
             }
-            PartWork::Statistics => {
-                PartContent::Statistics(Statistics::collect(shards, options, progress)?.into_state())
-            }
+            PartWork::Statistics => PartContent::Statistics(
+                Statistics::collect(shards, options, progress)?.into_state(),
+            ),
             PartWork::Slices(by) => {
                 let state = SlicedStatistics::collect_part(shards, options, progress, by)?;
-                PartContent::Slices { by: by.to_owned(), state }
+                PartContent::Slices {
+                    by: by.to_owned(),
+                    state,
+                }
             }
-            PartWork::Comparison(expected) => {
-                PartContent::Comparison(Box::new(ComparedPart::read(shards, expected, part, options, progress)?))
-            }
+            PartWork::Comparison(expected) => PartContent::Comparison(Box::new(
+                ComparedPart::read(shards, expected, part, options, progress)?,
+            )),
         };
-        let InferOptions { record_type, read: ReadOptions { on_error, limits, .. }, .. } = *options;
-        let options = PartOptions { record_type, on_error, limits };
+        let InferOptions {
+            record_type,
+            read: ReadOptions {
+                on_error, limits, ..
+            },
+            ..
+        } = *options;
+        let options = PartOptions {
+            record_type,
+            on_error,
+            limits,
+        };
         let (data_set, shards) = (DataSet::of(shards), states(shards, part));
-        Ok(Self { part, data_set, shards, options, settings, notes: Vec::new(), content, hash: None })
+        Ok(Self {
+            part,
+            data_set,
+            shards,
+            options,
+            settings,
+            notes: Vec::new(),
+            content,
+            hash: None,
+        })
     }
 
-    /// Returns the result with notes of the caller. They may differ between the parts of a data set, such as those about files of
-    /// its folder that a part has not read.
+    /// Returns the result with notes of the caller. They may differ between the parts of a data
+    /// set, such as those about files of its folder that a part has not read.
     pub fn with_notes(self, notes: Vec<String>) -> Self {
-        Self { notes, hash: None, ..self }
+        Self {
+            notes,
+            hash: None,
+            ..self
+        }
     }
 
     /// Returns the part.
@@ -261,26 +310,40 @@ impl PartialResult {
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         let body = self.body();
-        [&Self::MAGIC[..], &FORMAT.to_le_bytes(), &xxh3_64(&body).to_le_bytes(), &body].concat()
+        [
+            &Self::MAGIC[..],
+            &FORMAT.to_le_bytes(),
+            &xxh3_64(&body).to_le_bytes(),
+            &body,
+        ]
+        .concat()
     }
 
     fn body(&self) -> Vec<u8> {
-        // Writing to a vector does not fail, and the types have no maps or sequences of unknown length.
+        // Writing to a vector does not fail, and the types have no maps or sequences of unknown
+        // length.
         postcard::to_stdvec(self).unwrap_or_default()
     }
 
     /// Restores a result from its bytes, which are not trusted.
     ///
     /// # Errors
-    /// [`PartError::NotAPart`] for other bytes, for truncated or changed ones, and for those of another version.
+    /// [`PartError::NotAPart`] for other bytes, for truncated or changed ones, and for those of
+    /// another version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PartError> {
         let not = |reason| Err(PartError::NotAPart(reason));
-        let Some(rest) = bytes.strip_prefix(Self::MAGIC) else { return not("it does not begin as one") };
-        let Some((format, rest)) = rest.split_first_chunk() else { return not("it is truncated") };
+        let Some(rest) = bytes.strip_prefix(Self::MAGIC) else {
+            return not("it does not begin as one");
+        };
+        let Some((format, rest)) = rest.split_first_chunk() else {
+            return not("it is truncated");
+        };
         if u32::from_le_bytes(*format) != FORMAT {
             return not("another version of tfarrow has written it");
         }
-        let Some((hash, body)) = rest.split_first_chunk() else { return not("it is truncated") };
+        let Some((hash, body)) = rest.split_first_chunk() else {
+            return not("it is truncated");
+        };
         let hash = u64::from_le_bytes(*hash);
         if hash != xxh3_64(body) {
             return not("it is truncated or corrupt");
@@ -290,7 +353,10 @@ impl PartialResult {
             Err(_) => return not("its content is not valid"),
         };
         match Part::new(result.part.index(), result.part.count()) {
-            Some(_) => Ok(Self { hash: Some(hash), ..result }),
+            Some(_) => Ok(Self {
+                hash: Some(hash),
+                ..result
+            }),
             None => not("there is no such part"),
         }
     }
@@ -304,9 +370,17 @@ impl ComparedPart {
         options: &InferOptions,
         progress: &OnProgress<'_>,
     ) -> Result<Self, PartError> {
-        let PartExpected { schema, environment, baseline, max_drift, examples } = expected;
+        let PartExpected {
+            schema,
+            environment,
+            baseline,
+            max_drift,
+            examples,
+        } = expected;
         if baseline.is_some() && schema.is_none() {
-            return Err(PartError::Usage("a baseline that is read in parts needs a schema"));
+            return Err(PartError::Usage(
+                "a baseline that is read in parts needs a schema",
+            ));
         }
         let rules = PartRules {
             schema: schema.map(Schema::encode_to_vec),
@@ -321,10 +395,21 @@ impl ComparedPart {
         });
         let profiler = || examples.map(RecordProfiler::new);
         let none = Schema::default();
-        let (found, profilers) =
-            Validation::validate_part(shards, schema.unwrap_or(&none), options, progress, profiler)?;
-        let profile = examples.map(|examples| RecordProfiler::merged(examples, profilers.into_iter().flatten()));
-        Ok(Self { rules, found, baseline: baseline.transpose()?, profile })
+        let (found, profilers) = Validation::validate_part(
+            shards,
+            schema.unwrap_or(&none),
+            options,
+            progress,
+            profiler,
+        )?;
+        let profile = examples
+            .map(|examples| RecordProfiler::merged(examples, profilers.into_iter().flatten()));
+        Ok(Self {
+            rules,
+            found,
+            baseline: baseline.transpose()?,
+            profile,
+        })
     }
 }
 
@@ -352,36 +437,66 @@ struct CommonOfParts {
 
 impl CommonOfParts {
     fn of(part: &PartialResult) -> Self {
-        let PartialResult { data_set, options, settings, .. } = part;
-        Self { count: part.part.count(), data_set: *data_set, options: *options, settings: settings.clone() }
+        let PartialResult {
+            data_set,
+            options,
+            settings,
+            ..
+        } = part;
+        Self {
+            count: part.part.count(),
+            data_set: *data_set,
+            options: *options,
+            settings: settings.clone(),
+        }
     }
 
-    /// Returns in what the parts of another data set differ, so that they cannot be merged with these.
+    /// Returns in what the parts of another data set differ, so that they cannot be merged with
+    /// these.
     fn difference(&self, other: &Self) -> Option<String> {
         let (own, others) = (self.named(), other.named());
-        let value =
-            |of: &BTreeMap<String, String>, name: &str| of.get(name).map_or_else(|| "none".to_owned(), Clone::clone);
+        let value = |of: &BTreeMap<String, String>, name: &str| {
+            of.get(name).map_or_else(|| "none".to_owned(), Clone::clone)
+        };
         let values = |name: &str| format!("{} and {}", value(&own, name), value(&others, name));
         if own.get(COMMAND) != others.get(COMMAND) {
             return Some(format!("commands: {}", values(COMMAND)));
         }
         if self.count != other.count {
-            return Some(format!("numbers of parts: {} and {}", self.count, other.count));
+            return Some(format!(
+                "numbers of parts: {} and {}",
+                self.count, other.count
+            ));
         }
         if self.data_set != other.data_set {
             return Some("data sets, or of one that has changed".to_owned());
         }
-        let name = own.keys().chain(others.keys()).find(|name| own.get(*name) != others.get(*name))?;
+        let name = own
+            .keys()
+            .chain(others.keys())
+            .find(|name| own.get(*name) != others.get(*name))?;
         Some(format!("options: {name} is {}", values(name)))
     }
 
     /// Returns all options and settings by name.
     fn named(&self) -> BTreeMap<String, String> {
-        let PartOptions { record_type, on_error, limits } = self.options;
-        let limits = Limit::ALL.iter().map(|limit| (format!("limit {}", limit.name()), limits.get(*limit).to_string()));
+        let PartOptions {
+            record_type,
+            on_error,
+            limits,
+        } = self.options;
+        let limits = Limit::ALL.iter().map(|limit| {
+            (
+                format!("limit {}", limit.name()),
+                limits.get(*limit).to_string(),
+            )
+        });
         let mut named: BTreeMap<_, _> = limits.collect();
         named.insert("on-error".to_owned(), on_error.name().to_owned());
-        named.extend(record_type.map(|record_type| ("record-type".to_owned(), record_type.name().to_owned())));
+        named.extend(
+            record_type
+                .map(|record_type| ("record-type".to_owned(), record_type.name().to_owned())),
+        );
         named.extend(self.settings.clone());
         named
     }
@@ -391,12 +506,16 @@ impl PartMerger {
     /// Adds the result of a part. A result that is added twice counts once.
     ///
     /// # Errors
-    /// [`PartError::Mixed`] if the part is of another data set, division or command than those before, or was read with other
-    /// options or settings; [`PartError::Twice`] for another result of the same part; [`PartError::Read`] for more names of
-    /// features than the limits allow.
+    /// [`PartError::Mixed`] if the part is of another data set, division or command than those
+    /// before, or was read with other options or settings; [`PartError::Twice`] for another result
+    /// of the same part; [`PartError::Read`] for more names of features than the limits allow.
     pub fn add(&mut self, part: PartialResult) -> Result<(), PartError> {
         let common = CommonOfParts::of(&part);
-        if let Some(what) = self.common.as_ref().and_then(|first| first.difference(&common)) {
+        if let Some(what) = self
+            .common
+            .as_ref()
+            .and_then(|first| first.difference(&common))
+        {
             return Err(PartError::Mixed(what));
         }
         // Serializing a result takes its memory a second time.
@@ -412,7 +531,9 @@ impl PartMerger {
         self.shards.extend(part.shards);
         match &mut self.content {
             Some(content) => content.add(part.content),
-            content @ None => content.insert(ContentMerger::of(&part.content, &options)?).add(part.content),
+            content @ None => content
+                .insert(ContentMerger::of(&part.content, &options)?)
+                .add(part.content),
         }
     }
 
@@ -421,24 +542,52 @@ impl PartMerger {
     /// # Errors
     /// [`PartError::Missing`] if parts are missing; the errors of [`SlicedStatistics`].
     pub fn finish(self) -> Result<MergedResult, PartError> {
-        let Self { common: Some(common), hashes, notes, shards, content: Some(content) } = self else {
+        let Self {
+            common: Some(common),
+            hashes,
+            notes,
+            shards,
+            content: Some(content),
+        } = self
+        else {
             return Err(PartError::Empty);
         };
-        let CommonOfParts { count, data_set, options, settings } = common;
+        let CommonOfParts {
+            count,
+            data_set,
+            options,
+            settings,
+        } = common;
         if hashes.len() < count {
-            let missing = (0..count).filter(|index| !hashes.contains_key(index)).take(MAX_LISTED).collect();
-            return Err(PartError::Missing { missing, number: count - hashes.len(), of: count });
+            let missing = (0..count)
+                .filter(|index| !hashes.contains_key(index))
+                .take(MAX_LISTED)
+                .collect();
+            return Err(PartError::Missing {
+                missing,
+                number: count - hashes.len(),
+                of: count,
+            });
         }
         let shards = data_set.restore(shards)?;
         let content = content.finish(shown_names(&shards), &options.infer())?;
-        Ok(MergedResult { shards, settings, notes: distinct(notes), content })
+        Ok(MergedResult {
+            shards,
+            settings,
+            notes: distinct(notes),
+            content,
+        })
     }
 }
 
 /// Returns the notes of all parts in their order, each of them once.
 fn distinct(notes: BTreeMap<usize, Vec<String>>) -> Vec<String> {
     let mut known = BTreeSet::new();
-    notes.into_values().flatten().filter(|note| known.insert(note.clone())).collect()
+    notes
+        .into_values()
+        .flatten()
+        .filter(|note| known.insert(note.clone()))
+        .collect()
 }
 
 /// The name of the setting of a caller that tells its commands apart.
@@ -450,9 +599,15 @@ const MAX_LISTED: usize = 1_000;
 /// Merges results of one kind.
 #[derive(Debug)]
 enum ContentMerger {
-    Columns { inferred: InferredMerger, probable: Option<ProbablePayload> },
+    Columns {
+        inferred: InferredMerger,
+        probable: Option<ProbablePayload>,
+    },
     Statistics(StatisticsMerger),
-    Slices { by: String, slices: Box<SlicesMerger> },
+    Slices {
+        by: String,
+        slices: Box<SlicesMerger>,
+    },
     Comparison(Box<ComparisonMerger>),
 }
 
@@ -460,26 +615,44 @@ impl ContentMerger {
     /// Creates a merger of results such as this one.
     fn of(first: &PartContent, options: &InferOptions) -> Result<Self, PartError> {
         Ok(match first {
-            PartContent::Columns { .. } => Self::Columns { inferred: InferredMerger::new(options), probable: None },
+            PartContent::Columns { .. } => Self::Columns {
+                inferred: InferredMerger::new(options),
+                probable: None,
+            },
             PartContent::Statistics(_) => Self::Statistics(StatisticsMerger::new(options)),
-            PartContent::Slices { by, .. } => {
-                Self::Slices { by: by.clone(), slices: Box::new(SlicesMerger::new(by.clone(), options)) }
+            PartContent::Slices { by, .. } => Self::Slices {
+                by: by.clone(),
+                slices: Box::new(SlicesMerger::new(by.clone(), options)),
+            },
+            PartContent::Comparison(part) => {
+                Self::Comparison(Box::new(ComparisonMerger::new(part, options)?))
             }
-            PartContent::Comparison(part) => Self::Comparison(Box::new(ComparisonMerger::new(part, options)?)),
         })
     }
 
     fn add(&mut self, part: PartContent) -> Result<(), PartError> {
         match (self, part) {
-            (Self::Columns { inferred, probable }, PartContent::Columns { inferred: part, probable: of_part }) => {
+            (
+                Self::Columns { inferred, probable },
+                PartContent::Columns {
+                    inferred: part,
+                    probable: of_part,
+                },
+            ) => {
                 *probable = probable.take().or(of_part);
                 inferred.add(part)?;
             }
-            (Self::Statistics(statistics), PartContent::Statistics(part)) => statistics.add(part)?,
-            (Self::Slices { by, slices }, PartContent::Slices { by: other, state }) if *by == other => {
+            (Self::Statistics(statistics), PartContent::Statistics(part)) => {
+                statistics.add(part)?
+            }
+            (Self::Slices { by, slices }, PartContent::Slices { by: other, state })
+                if *by == other =>
+            {
                 slices.add(state)?;
             }
-            (Self::Comparison(comparison), PartContent::Comparison(part)) => comparison.add(*part)?,
+            (Self::Comparison(comparison), PartContent::Comparison(part)) => {
+                comparison.add(*part)?
+            }
             (merger, part) => return Err(PartError::Mixed(merger.difference(&part))),
         }
         Ok(())
@@ -496,16 +669,25 @@ impl ContentMerger {
             _ => None,
         };
         match own.or(other) {
-            Some(_) => format!("features to slice by: {} and {}", own.unwrap_or("none"), other.unwrap_or("none")),
+            Some(_) => format!(
+                "features to slice by: {} and {}",
+                own.unwrap_or("none"),
+                other.unwrap_or("none")
+            ),
             None => "kinds".to_owned(),
         }
     }
 
-    fn finish(self, names: Vec<String>, options: &InferOptions) -> Result<MergedContent, PartError> {
+    fn finish(
+        self,
+        names: Vec<String>,
+        options: &InferOptions,
+    ) -> Result<MergedContent, PartError> {
         Ok(match self {
             Self::Columns { inferred, probable } => {
                 let inferred = inferred.finish(names);
-                let is_raw = options.record_type.is_none() && inferred.summary.record_type() == RecordType::Raw;
+                let is_raw = options.record_type.is_none()
+                    && inferred.summary.record_type() == RecordType::Raw;
                 MergedContent::Columns(inferred, probable.filter(|_| is_raw))
             }
             Self::Statistics(statistics) => MergedContent::Statistics(statistics.finish(names)),
@@ -535,12 +717,21 @@ impl ComparisonMerger {
         let found = ValidationMerger::new(schema.as_ref().unwrap_or(&none), options);
         let profile = rules.examples.map(RecordProfiler::new);
         let baseline = StatisticsMerger::new(options);
-        Ok(Self { rules, schema, found, baseline, baseline_shards: Vec::new(), profile })
+        Ok(Self {
+            rules,
+            schema,
+            found,
+            baseline,
+            baseline_shards: Vec::new(),
+            profile,
+        })
     }
 
     fn add(&mut self, part: ComparedPart) -> Result<(), PartError> {
         if part.rules != self.rules {
-            return Err(PartError::Mixed("schemas, baselines or other rules".to_owned()));
+            return Err(PartError::Mixed(
+                "schemas, baselines or other rules".to_owned(),
+            ));
         }
         self.found.add(part.found)?;
         if let Some((statistics, shards)) = part.baseline {
@@ -554,22 +745,47 @@ impl ComparisonMerger {
     }
 
     fn finish(self, names: Vec<String>) -> Result<MergedContent, PartError> {
-        let Self { rules, schema, found, baseline, baseline_shards, profile } = self;
+        let Self {
+            rules,
+            schema,
+            found,
+            baseline,
+            baseline_shards,
+            profile,
+        } = self;
         let baseline = match rules.baseline {
-            Some(data_set) => Some(baseline.finish(shown_names(&data_set.restore(baseline_shards)?))),
+            Some(data_set) => {
+                Some(baseline.finish(shown_names(&data_set.restore(baseline_shards)?)))
+            }
             None => None,
         };
         let environment = rules.environment.as_deref();
-        let expected = Expected { schema, baseline, environment, max_drift: rules.max_drift };
-        let compared = Comparison::of(expected, |_, environment| Ok(found.finish(names, environment)))?;
-        Ok(MergedContent::Comparison(Box::new(compared), profile.map(RecordProfiler::finish)))
+        let expected = Expected {
+            schema,
+            baseline,
+            environment,
+            max_drift: rules.max_drift,
+        };
+        let compared = Comparison::of(expected, |_, environment| {
+            Ok(found.finish(names, environment))
+        })?;
+        Ok(MergedContent::Comparison(
+            Box::new(compared),
+            profile.map(RecordProfiler::finish),
+        ))
     }
 }
 
-/// Returns the probable kind of the first records of the data set if the part has the first shard: all records are raw if those of
-/// any part are.
-fn probable(shards: &[Shard], part: Part, options: &InferOptions) -> Result<Option<ProbablePayload>> {
-    let is_tfrecord = shards.iter().all(|shard| shard.format == ShardFormat::TfRecord);
+/// Returns the probable kind of the first records of the data set if the part has the first shard:
+/// all records are raw if those of any part are.
+fn probable(
+    shards: &[Shard],
+    part: Part,
+    options: &InferOptions,
+) -> Result<Option<ProbablePayload>> {
+    let is_tfrecord = shards
+        .iter()
+        .all(|shard| shard.format == ShardFormat::TfRecord);
     let may_be_raw = options.record_type.is_none() && is_tfrecord;
     match may_be_raw && part.range(shards).contains(&0) {
         true => ProbablePayload::of(shards, &options.read),
@@ -581,12 +797,21 @@ fn probable(shards: &[Shard], part: Part, options: &InferOptions) -> Result<Opti
 fn states(shards: &[Shard], part: Part) -> Vec<(u32, ShardState)> {
     let range = part.range(shards);
     let own = shards.get(range.clone()).unwrap_or_default();
-    range.zip(own).map(|(number, shard)| (number as u32, shard.state())).collect()
+    range
+        .zip(own)
+        .map(|(number, shard)| (number as u32, shard.state()))
+        .collect()
 }
 
-/// Returns the version of a shard in a store. Those of files are times, which may differ between the machines that mount them.
+/// Returns the version of a shard in a store. Those of files are times, which may differ between
+/// the machines that mount them.
 fn object_version(shard: &Shard) -> Option<String> {
-    shard.path.to_str().is_some_and(is_remote).then(|| shard.version()).flatten()
+    shard
+        .path
+        .to_str()
+        .is_some_and(is_remote)
+        .then(|| shard.version())
+        .flatten()
 }
 
 impl DataSet {
@@ -600,18 +825,30 @@ impl DataSet {
             hash.update(object_version(shard).unwrap_or_default().as_bytes());
             hash.update(&[0]);
         }
-        Self { shards: shards.len(), hash: hash.digest() }
+        Self {
+            shards: shards.len(),
+            hash: hash.digest(),
+        }
     }
 
     /// Restores the shards of the data set from those of all parts.
     fn restore(self, mut states: Vec<(u32, ShardState)>) -> Result<Vec<Shard>, PartError> {
         states.sort_by_key(|(number, _)| *number);
         let is_complete = states.len() == self.shards
-            && states.iter().enumerate().all(|(index, (number, _))| index == *number as usize);
+            && states
+                .iter()
+                .enumerate()
+                .all(|(index, (number, _))| index == *number as usize);
         if !is_complete {
-            return Err(PartError::Shards { found: states.len(), of: self.shards });
+            return Err(PartError::Shards {
+                found: states.len(),
+                of: self.shards,
+            });
         }
-        Ok(states.into_iter().map(|(_, state)| Shard::of_state(state)).collect())
+        Ok(states
+            .into_iter()
+            .map(|(_, state)| Shard::of_state(state))
+            .collect())
     }
 }
 
@@ -658,16 +895,34 @@ impl fmt::Display for PartError {
             Self::Usage(reason) => f.write_str(reason),
             Self::NotAPart(reason) => write!(f, "not a partial result: {reason}"),
             Self::Empty => f.write_str("there is no partial result"),
-            Self::Missing { missing, number, of } => {
-                let listed: Vec<_> = missing.iter().map(|index| format!("{index}/{of}")).collect();
+            Self::Missing {
+                missing,
+                number,
+                of,
+            } => {
+                let listed: Vec<_> = missing
+                    .iter()
+                    .map(|index| format!("{index}/{of}"))
+                    .collect();
                 let more = number - missing.len().min(*number);
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let more = if more > 0 {
+                    format!(" and {more} more")
+                } else {
+                    String::new()
+                };
                 let are = if *number == 1 { "is" } else { "are" };
-                write!(f, "{number} of {of} parts {are} missing: {}{more}", listed.join(", "))
+                write!(
+                    f,
+                    "{number} of {of} parts {are} missing: {}{more}",
+                    listed.join(", ")
+                )
             }
             Self::Twice(part) => write!(f, "there are two different results of part {part}"),
             Self::Mixed(what) => {
-                write!(f, "these are partial results of different {what}; read all parts with the same command line")
+                write!(
+                    f,
+                    "these are partial results of different {what}; read all parts with the same command line"
+                )
             }
             Self::Shards { found, of } => {
                 write!(

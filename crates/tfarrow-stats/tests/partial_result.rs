@@ -1,5 +1,9 @@
 //! Compares the merged results of all parts of a data set with those of one pass over it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
 
 use std::{collections::BTreeMap, fs, ops::ControlFlow};
 
@@ -10,8 +14,8 @@ use tfarrow_codec::{Layout, OnConflict, OnError};
 use tfarrow_dataset::{Part, ProbablePayload, ReadOptions, Shard, resolve};
 use tfarrow_scan::{InferOptions, Inferred, Sample, infer};
 use tfarrow_stats::{
-    Comparison, Expected, MergedContent, MergedResult, PartError, PartExpected, PartMerger, PartWork, PartialResult,
-    RecordProfiler, Statistics, proto::Schema, schema_to_text,
+    Comparison, Expected, MergedContent, MergedResult, PartError, PartExpected, PartMerger,
+    PartWork, PartialResult, RecordProfiler, Statistics, proto::Schema, schema_to_text,
 };
 use tfarrow_testkit::{
     config, frame,
@@ -50,8 +54,17 @@ impl Set {
     }
 
     fn options(&self, part: Option<Part>, jobs: usize) -> InferOptions {
-        let read = ReadOptions { on_error: self.on_error, chunk_bytes: 1_000, ..ReadOptions::default() };
-        InferOptions { part, jobs, read, ..InferOptions::default() }
+        let read = ReadOptions {
+            on_error: self.on_error,
+            chunk_bytes: 1_000,
+            ..ReadOptions::default()
+        };
+        InferOptions {
+            part,
+            jobs,
+            read,
+            ..InferOptions::default()
+        }
     }
 
     /// The merged result of `count` parts, each of which goes through bytes, in reverse order.
@@ -74,7 +87,8 @@ impl Set {
         })
     }
 
-    /// Compares schema, statistics and comparison with those of one pass, for several numbers of parts.
+    /// Compares schema, statistics and comparison with those of one pass, for several numbers of
+    /// parts.
     fn check(&self) {
         let (shards, options) = (self.shards(), self.options(None, 2));
         let inferred = infer(&shards, &options, &progress).unwrap();
@@ -82,14 +96,23 @@ impl Set {
         let schema = statistics.infer_schema();
         let strict = narrowed(&schema);
         for count in [1, 2, 3, 7] {
-            let MergedContent::Columns(found, probable) = self.merged(count, PartWork::Columns).unwrap() else {
+            let MergedContent::Columns(found, probable) =
+                self.merged(count, PartWork::Columns).unwrap()
+            else {
                 panic!()
             };
             assert_eq!(described(&found), described(&inferred), "{count}");
             if inferred.why_raw().is_some() {
-                assert_eq!(probable, ProbablePayload::of(&shards, &options.read).unwrap());
+                assert_eq!(
+                    probable,
+                    ProbablePayload::of(&shards, &options.read).unwrap()
+                );
             }
-            let MergedContent::Statistics(found) = self.merged(count, PartWork::Statistics).unwrap() else { panic!() };
+            let MergedContent::Statistics(found) =
+                self.merged(count, PartWork::Statistics).unwrap()
+            else {
+                panic!()
+            };
             assert_eq!(json(&found), json(&statistics), "{count}");
             assert_eq!(found.infer_schema(), schema);
             self.check_comparison(count, &strict);
@@ -106,7 +129,10 @@ impl Set {
             max_drift: Some(0.1),
         };
         let (whole, profilers) =
-            Comparison::run_with(&shards, expected, &options, &progress, || RecordProfiler::new(5)).unwrap();
+            Comparison::run_with(&shards, expected, &options, &progress, || {
+                RecordProfiler::new(5)
+            })
+            .unwrap();
         let profile = RecordProfiler::merged(5, profilers).finish();
         let expected = PartExpected {
             schema: Some(schema),
@@ -116,12 +142,23 @@ impl Set {
             examples: Some(5),
         };
         let merged = self.merged(count, PartWork::Comparison(expected)).unwrap();
-        let MergedContent::Comparison(found, Some(found_profile)) = merged else { panic!() };
+        let MergedContent::Comparison(found, Some(found_profile)) = merged else {
+            panic!()
+        };
         assert_eq!(found.anomalies(), whole.anomalies(), "{count}");
-        assert_eq!(schema_to_text(&found.found.updated).unwrap(), schema_to_text(&whole.found.updated).unwrap());
-        assert_eq!(format!("{:?}", found.distances), format!("{:?}", whole.distances));
+        assert_eq!(
+            schema_to_text(&found.found.updated).unwrap(),
+            schema_to_text(&whole.found.updated).unwrap()
+        );
+        assert_eq!(
+            format!("{:?}", found.distances),
+            format!("{:?}", whole.distances)
+        );
         assert_eq!(json(&found.found.statistics), json(&whole.found.statistics));
-        assert_eq!(json(found.baseline.as_ref().unwrap()), json(whole.baseline.as_ref().unwrap()));
+        assert_eq!(
+            json(found.baseline.as_ref().unwrap()),
+            json(whole.baseline.as_ref().unwrap())
+        );
         assert_eq!(format!("{found_profile:?}"), format!("{profile:?}"));
     }
 }
@@ -134,7 +171,10 @@ fn narrowed(schema: &Schema) -> Schema {
         number += 1;
         number % 2 == 1
     });
-    schema.string_domain.iter_mut().for_each(|domain| domain.value.truncate(1));
+    schema
+        .string_domain
+        .iter_mut()
+        .for_each(|domain| domain.value.truncate(1));
     schema
 }
 
@@ -147,8 +187,16 @@ fn described(inferred: &Inferred) -> (Option<SchemaRef>, String) {
     let schema = inferred.schema_with(Layout::Auto, None, OnConflict::Split);
     let features: Vec<_> = inferred.summary.features().collect();
     let (why, skipped) = (inferred.why_raw(), inferred.skipped.to_string());
-    let kinds = inferred.check_kinds(None, &|_, _| true).map_err(|error| error.to_string());
-    (schema.ok(), format!("{:?} {features:?} {why:?} {skipped} {kinds:?}", inferred.summary.records()))
+    let kinds = inferred
+        .check_kinds(None, &|_, _| true)
+        .map_err(|error| error.to_string());
+    (
+        schema.ok(),
+        format!(
+            "{:?} {features:?} {why:?} {skipped} {kinds:?}",
+            inferred.summary.records()
+        ),
+    )
 }
 
 #[test]
@@ -157,7 +205,10 @@ fn parts_of_any_records_equal_the_whole() {
     runner
         .run(&(mixed(), 1_usize..9), |(data, files)| {
             let mut parts = vec![Vec::new(); files];
-            data.payloads().into_iter().enumerate().for_each(|(at, record)| parts[at % files].push(record));
+            data.payloads()
+                .into_iter()
+                .enumerate()
+                .for_each(|(at, record)| parts[at % files].push(record));
             set(parts.iter().map(frame::file), OnError::Fail).check();
             Ok(())
         })
@@ -166,9 +217,17 @@ fn parts_of_any_records_equal_the_whole() {
 
 /// Records with an integer, a string, and a list of floats each.
 fn row(i: i64) -> ModelRow {
-    let one = |name: &str, value| ((ModelSide::Features, name.to_owned()), ModelCell::One(value));
+    let one = |name: &str, value| {
+        (
+            (ModelSide::Features, name.to_owned()),
+            ModelCell::One(value),
+        )
+    };
     let word = format!("word {}", i * i % 30_011);
-    let list = (0..i % 5).map(|j| (i as f32).sin() * j as f32).map(f32::to_bits).collect();
+    let list = (0..i % 5)
+        .map(|j| (i as f32).sin() * j as f32)
+        .map(f32::to_bits)
+        .collect();
     ModelRow::from([
         one("number", ModelValue::Int64(vec![i])),
         one("class", ModelValue::Int64(vec![i % 3])),
@@ -184,24 +243,45 @@ fn examples(numbers: impl IntoIterator<Item = i64>) -> Vec<u8> {
 #[test]
 fn estimates_and_samples_of_parts_equal_those_of_the_whole() {
     // Files of different sizes, so that parts have different numbers of them.
-    let files = (0..8_i64).map(|file| examples(file * file * 1_000..(file + 1) * (file + 1) * 1_000));
+    let files =
+        (0..8_i64).map(|file| examples(file * file * 1_000..(file + 1) * (file + 1) * 1_000));
     set(files, OnError::Fail).check();
 }
 
 #[test]
 fn slices_of_parts_equal_those_of_the_whole() {
-    let set = set((0..5_i64).map(|file| examples(file * 100..file * 100 + 70)), OnError::Fail);
-    let whole = Statistics::collect_sliced(&set.shards(), &set.options(None, 2), &progress, "class").unwrap();
+    let set = set(
+        (0..5_i64).map(|file| examples(file * 100..file * 100 + 70)),
+        OnError::Fail,
+    );
+    let whole =
+        Statistics::collect_sliced(&set.shards(), &set.options(None, 2), &progress, "class")
+            .unwrap();
     for count in [1, 2, 3, 7] {
-        let MergedContent::Slices(by, found) = set.merged(count, PartWork::Slices("class")).unwrap() else { panic!() };
-        assert_eq!((by.as_str(), found.without, json(&found.all)), ("class", whole.without, json(&whole.all)));
+        let MergedContent::Slices(by, found) =
+            set.merged(count, PartWork::Slices("class")).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(
+            (by.as_str(), found.without, json(&found.all)),
+            ("class", whole.without, json(&whole.all))
+        );
         let slices = |slices: &[tfarrow_stats::Slice]| -> Vec<_> {
-            slices.iter().map(|slice| (slice.value.clone(), json(&slice.statistics))).collect()
+            slices
+                .iter()
+                .map(|slice| (slice.value.clone(), json(&slice.statistics)))
+                .collect()
         };
         assert_eq!(slices(&found.slices), slices(&whole.slices));
     }
     let absent = set.merged(2, PartWork::Slices("clas")).unwrap_err();
-    assert!(absent.to_string().starts_with("no record has a feature \"clas\""), "{absent}");
+    assert!(
+        absent
+            .to_string()
+            .starts_with("no record has a feature \"clas\""),
+        "{absent}"
+    );
 }
 
 #[test]
@@ -212,18 +292,36 @@ fn damage_and_strays_of_parts_equal_those_of_the_whole() {
     truncated.truncate(700);
     let strays = frame::file([b"\xff".to_vec(), b"no message".to_vec()]);
     // A minority of the records of a file of Examples.
-    let odd = frame::file([example_from_row(&row(7)), b"\xff".to_vec(), b"no message".to_vec()]);
-    set([sound.clone(), odd.clone(), corrupt, truncated], OnError::Skip).check();
+    let odd = frame::file([
+        example_from_row(&row(7)),
+        b"\xff".to_vec(),
+        b"no message".to_vec(),
+    ]);
+    set(
+        [sound.clone(), odd.clone(), corrupt, truncated],
+        OnError::Skip,
+    )
+    .check();
     set([odd, sound.clone()], OnError::Fail).check();
     set([strays.clone(), strays], OnError::Fail).check();
     set([Vec::new(), sound], OnError::Fail).check();
 }
 
 fn parts(set: &Set, count: usize, settings: &[(&str, &str)]) -> Vec<PartialResult> {
-    let settings: BTreeMap<_, _> = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let settings: BTreeMap<_, _> = settings
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
     let read = |index| {
         let options = set.options(Part::new(index, count), 1);
-        PartialResult::read(&set.shards(), PartWork::Columns, settings.clone(), &options, &progress).unwrap()
+        PartialResult::read(
+            &set.shards(),
+            PartWork::Columns,
+            settings.clone(),
+            &options,
+            &progress,
+        )
+        .unwrap()
     };
     (0..count).map(read).collect()
 }
@@ -231,12 +329,24 @@ fn parts(set: &Set, count: usize, settings: &[(&str, &str)]) -> Vec<PartialResul
 #[test]
 fn options_that_name_no_part_or_a_sample_are_refused() {
     let set = set([examples(0..3)], OnError::Fail);
-    let sampled = InferOptions { sample: Sample::Records(1), ..set.options(Part::new(0, 1), 1) };
+    let sampled = InferOptions {
+        sample: Sample::Records(1),
+        ..set.options(Part::new(0, 1), 1)
+    };
     for (options, message) in [
         (set.options(None, 1), "the options name no part"),
-        (sampled, "all records of a part are read: the options must not name a sample"),
+        (
+            sampled,
+            "all records of a part are read: the options must not name a sample",
+        ),
     ] {
-        let read = PartialResult::read(&set.shards(), PartWork::Statistics, BTreeMap::new(), &options, &progress);
+        let read = PartialResult::read(
+            &set.shards(),
+            PartWork::Statistics,
+            BTreeMap::new(),
+            &options,
+            &progress,
+        );
         assert_eq!(read.unwrap_err().to_string(), message);
     }
 }
@@ -247,29 +357,50 @@ fn refused(parts: Vec<PartialResult>, message: &str) {
 
 #[test]
 fn parts_that_do_not_belong_together_are_refused() {
-    let one = set([examples(0..3), examples(3..6), examples(6..9)], OnError::Fail);
+    let one = set(
+        [examples(0..3), examples(3..6), examples(6..9)],
+        OnError::Fail,
+    );
     let mut missing = parts(&one, 5, &[]);
     missing.drain(1..4);
     refused(missing, "3 of 5 parts are missing: 1/5, 2/5, 3/5");
     refused(
-        parts(&one, 2, &[]).into_iter().chain(parts(&one, 3, &[])).collect(),
+        parts(&one, 2, &[])
+            .into_iter()
+            .chain(parts(&one, 3, &[]))
+            .collect(),
         "these are partial results of different numbers of parts: 2 and 3; read all parts with the same command line",
     );
-    let other = set([examples(0..3), examples(3..7), examples(6..9)], OnError::Fail);
-    let mixed = parts(&one, 2, &[]).into_iter().take(1).chain(parts(&other, 2, &[]).into_iter().skip(1));
+    let other = set(
+        [examples(0..3), examples(3..7), examples(6..9)],
+        OnError::Fail,
+    );
+    let mixed = parts(&one, 2, &[])
+        .into_iter()
+        .take(1)
+        .chain(parts(&other, 2, &[]).into_iter().skip(1));
     refused(
         mixed.collect(),
         "these are partial results of different data sets, or of one that has changed; read all parts with the same command line",
     );
-    let mixed =
-        parts(&one, 2, &[("a", "1")]).into_iter().take(1).chain(parts(&one, 2, &[("a", "2")]).into_iter().skip(1));
+    let mixed = parts(&one, 2, &[("a", "1")])
+        .into_iter()
+        .take(1)
+        .chain(parts(&one, 2, &[("a", "2")]).into_iter().skip(1));
     refused(
         mixed.collect(),
         "these are partial results of different options: a is 1 and 2; read all parts with the same command line",
     );
     let sliced = |by: &str| {
         let options = one.options(Part::new(0, 2), 1);
-        PartialResult::read(&one.shards(), PartWork::Slices(by), BTreeMap::new(), &options, &progress).unwrap()
+        PartialResult::read(
+            &one.shards(),
+            PartWork::Slices(by),
+            BTreeMap::new(),
+            &options,
+            &progress,
+        )
+        .unwrap()
     };
     let second = PartialResult::read(
         &one.shards(),
@@ -284,7 +415,10 @@ fn parts_that_do_not_belong_together_are_refused() {
     );
     refused(Vec::new(), "there is no partial result");
     // A part that was read twice counts once.
-    let twice = parts(&one, 2, &[]).into_iter().chain(parts(&one, 2, &[])).collect();
+    let twice = parts(&one, 2, &[])
+        .into_iter()
+        .chain(parts(&one, 2, &[]))
+        .collect();
     assert!(merge(twice).is_ok());
 }
 
@@ -300,9 +434,14 @@ fn a_part_of_a_schema_has_no_records() {
 #[test]
 fn notes_may_differ_between_parts() {
     let set = set([examples(0..3), examples(3..6)], OnError::Fail);
-    let notes = [vec!["a".to_owned(), "b".to_owned()], vec!["b".to_owned(), "c".to_owned()]];
+    let notes = [
+        vec!["a".to_owned(), "b".to_owned()],
+        vec!["b".to_owned(), "c".to_owned()],
+    ];
     let parts = parts(&set, 2, &[]).into_iter().zip(notes).rev();
-    let parts = parts.map(|(part, notes)| PartialResult::from_bytes(&part.with_notes(notes).to_bytes()).unwrap());
+    let parts = parts.map(|(part, notes)| {
+        PartialResult::from_bytes(&part.with_notes(notes).to_bytes()).unwrap()
+    });
     assert_eq!(merge(parts.collect()).unwrap().notes, ["a", "b", "c"]);
 }
 
@@ -313,12 +452,20 @@ fn notes_may_differ_between_parts() {
 )]
 fn bytes_are_not_trusted() {
     let set = set([examples(0..50), examples(50..60)], OnError::Fail);
-    let expected = PartExpected { examples: Some(3), ..PartExpected::default() };
+    let expected = PartExpected {
+        examples: Some(3),
+        ..PartExpected::default()
+    };
     let options = set.options(Part::new(0, 1), 1);
     let work = PartWork::Comparison(expected);
-    let bytes = PartialResult::read(&set.shards(), work, BTreeMap::new(), &options, &progress).unwrap().to_bytes();
+    let bytes = PartialResult::read(&set.shards(), work, BTreeMap::new(), &options, &progress)
+        .unwrap()
+        .to_bytes();
     for length in [0, 5, 11, 19, 20, 100, bytes.len() - 1] {
-        assert!(PartialResult::from_bytes(&bytes[..length]).is_err(), "{length}");
+        assert!(
+            PartialResult::from_bytes(&bytes[..length]).is_err(),
+            "{length}"
+        );
     }
     let mut runner = TestRunner::new(config(2_000));
     runner

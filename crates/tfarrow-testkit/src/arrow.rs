@@ -34,7 +34,9 @@ pub fn rows_from_batch(batch: &RecordBatch) -> Result<Vec<ModelRow>> {
         for (row, cells) in rows.iter_mut().enumerate() {
             for (key, cell) in cells_of(field, column, row)? {
                 if let Some(before) = cells.insert(key.clone(), cell) {
-                    return Err(Error::new(format!("row {row}: {key:?} has two columns, and is also {before:?}")));
+                    return Err(Error::new(format!(
+                        "row {row}: {key:?} has two columns, and is also {before:?}"
+                    )));
                 }
             }
         }
@@ -55,7 +57,10 @@ pub fn rows_from_batches(batches: &[RecordBatch]) -> Result<Vec<ModelRow>> {
 
 /// Returns the record type in the metadata of a schema: `example`, `sequence-example` or `raw`.
 pub fn record_type(schema: &Schema) -> Option<&str> {
-    schema.metadata().get("tfarrow.record_type").map(String::as_str)
+    schema
+        .metadata()
+        .get("tfarrow.record_type")
+        .map(String::as_str)
 }
 
 /// Returns the feature of a column: its side and name. `None` for tfarrow's own columns.
@@ -65,7 +70,10 @@ pub fn feature_of(field: &Field) -> Option<(ModelSide, String)> {
         Role::Sequence => ModelSide::Lists,
         Role::Unset => return None,
     };
-    let name = field.metadata().get("tfarrow.feature").unwrap_or(field.name());
+    let name = field
+        .metadata()
+        .get("tfarrow.feature")
+        .unwrap_or(field.name());
     Some((side, name.clone()))
 }
 
@@ -85,7 +93,10 @@ fn role_of(field: &Field) -> Result<Role> {
         Some("context") => Ok(Role::Context),
         Some("sequence") => Ok(Role::Sequence),
         Some("unset") if field.name() == "_tfarrow_unset" => Ok(Role::Unset),
-        other => Err(Error::new(format!("column {:?} has the role {other:?}", field.name()))),
+        other => Err(Error::new(format!(
+            "column {:?} has the role {other:?}",
+            field.name()
+        ))),
     }
 }
 
@@ -96,7 +107,9 @@ fn check_kind(field: &Field) -> Result<()> {
         (data_type, depth) = (item.data_type(), depth + 1);
     }
     let kind = match data_type {
-        DataType::Binary | DataType::BinaryView | DataType::Utf8 | DataType::Utf8View => Some(ModelKind::Bytes),
+        DataType::Binary | DataType::BinaryView | DataType::Utf8 | DataType::Utf8View => {
+            Some(ModelKind::Bytes)
+        }
         DataType::Float32 => Some(ModelKind::Float),
         DataType::Int64 => Some(ModelKind::Int64),
         _ => None,
@@ -104,32 +117,61 @@ fn check_kind(field: &Field) -> Result<()> {
     let sound = match role {
         Role::Feature | Role::Context => kind.is_some() && kind == kind_of(field) && depth <= 1,
         Role::Sequence => kind.is_some() && kind == kind_of(field) && depth == 2,
-        Role::Unset => data_type == &DataType::Utf8 && depth == 1 && field.metadata().get("tfarrow.kind").is_none(),
+        Role::Unset => {
+            data_type == &DataType::Utf8
+                && depth == 1
+                && field.metadata().get("tfarrow.kind").is_none()
+        }
     };
-    if sound && field.is_nullable() { Ok(()) } else { Err(Error::new(format!("column {field:?} is not what it says"))) }
+    if sound && field.is_nullable() {
+        Ok(())
+    } else {
+        Err(Error::new(format!("column {field:?} is not what it says")))
+    }
 }
 
 /// Returns the cells that one row of a column adds to the record.
-fn cells_of(field: &Field, column: &ArrayRef, row: usize) -> Result<Vec<((ModelSide, String), ModelCell)>> {
+fn cells_of(
+    field: &Field,
+    column: &ArrayRef,
+    row: usize,
+) -> Result<Vec<((ModelSide, String), ModelCell)>> {
     if column.is_null(row) {
         return Ok(Vec::new());
     }
     let Some((side, name)) = feature_of(field) else {
         let names = column.as_list::<i32>().value(row);
         let names = names.as_string::<i32>().iter().flatten().map(str::to_owned);
-        return Ok(names.map(|name| ((ModelSide::Features, name), ModelCell::One(ModelValue::Unset))).collect());
+        return Ok(names
+            .map(|name| {
+                (
+                    (ModelSide::Features, name),
+                    ModelCell::One(ModelValue::Unset),
+                )
+            })
+            .collect());
     };
     let cell = match (side, column.as_list_opt::<i32>()) {
         (ModelSide::Features, None) => ModelCell::One(values_of(&column.slice(row, 1))?),
         (ModelSide::Features, Some(list)) => ModelCell::One(values_of(&list.value(row))?),
-        (ModelSide::Lists, Some(lists)) => ModelCell::Steps(steps_of(lists.value(row).as_list::<i32>())?),
-        (ModelSide::Lists, None) => return Err(Error::new(format!("column {name:?} has no steps"))),
+        (ModelSide::Lists, Some(lists)) => {
+            ModelCell::Steps(steps_of(lists.value(row).as_list::<i32>())?)
+        }
+        (ModelSide::Lists, None) => {
+            return Err(Error::new(format!("column {name:?} has no steps")));
+        }
     };
     Ok(vec![((side, name), cell)])
 }
 
 fn steps_of(steps: &ListArray) -> Result<Vec<ModelValue>> {
-    let step = |i| if steps.is_null(i) { Ok(ModelValue::Unset) } else { values_of(&steps.value(i)) };
+    let step = |i| {
+        if steps.is_null(i) {
+            Ok(ModelValue::Unset)
+        } else {
+            values_of(&steps.value(i))
+        }
+    };
     (0..steps.len()).map(step).collect()
 }
 
@@ -138,19 +180,46 @@ fn values_of(values: &ArrayRef) -> Result<ModelValue> {
         return Err(Error::new("a value in a list is null"));
     }
     Ok(match values.data_type() {
-        DataType::Binary => ModelValue::Bytes(values.as_binary::<i32>().iter().flatten().map(<[u8]>::to_vec).collect()),
-        DataType::BinaryView => {
-            ModelValue::Bytes(values.as_binary_view().iter().flatten().map(<[u8]>::to_vec).collect())
-        }
-        DataType::Utf8 => {
-            ModelValue::Bytes(values.as_string::<i32>().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
-        }
-        DataType::Utf8View => {
-            ModelValue::Bytes(values.as_string_view().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
-        }
-        DataType::Float32 => {
-            ModelValue::Float(values.as_primitive::<Float32Type>().values().iter().map(|f| f.to_bits()).collect())
-        }
+        DataType::Binary => ModelValue::Bytes(
+            values
+                .as_binary::<i32>()
+                .iter()
+                .flatten()
+                .map(<[u8]>::to_vec)
+                .collect(),
+        ),
+        DataType::BinaryView => ModelValue::Bytes(
+            values
+                .as_binary_view()
+                .iter()
+                .flatten()
+                .map(<[u8]>::to_vec)
+                .collect(),
+        ),
+        DataType::Utf8 => ModelValue::Bytes(
+            values
+                .as_string::<i32>()
+                .iter()
+                .flatten()
+                .map(|s| s.as_bytes().to_vec())
+                .collect(),
+        ),
+        DataType::Utf8View => ModelValue::Bytes(
+            values
+                .as_string_view()
+                .iter()
+                .flatten()
+                .map(|s| s.as_bytes().to_vec())
+                .collect(),
+        ),
+        DataType::Float32 => ModelValue::Float(
+            values
+                .as_primitive::<Float32Type>()
+                .values()
+                .iter()
+                .map(|f| f.to_bits())
+                .collect(),
+        ),
         DataType::Int64 => ModelValue::Int64(values.as_primitive::<Int64Type>().values().to_vec()),
         other => return Err(Error::new(format!("no feature is decoded to {other}"))),
     })
@@ -171,7 +240,10 @@ mod tests {
     type Part<'a> = (&'a str, ArrayRef, &'a [(&'a str, &'a str)]);
 
     fn field((name, array, metadata): &Part<'_>) -> Field {
-        let metadata: HashMap<_, _> = metadata.iter().map(|(k, v)| (format!("tfarrow.{k}"), (*v).to_owned())).collect();
+        let metadata: HashMap<_, _> = metadata
+            .iter()
+            .map(|(k, v)| (format!("tfarrow.{k}"), (*v).to_owned()))
+            .collect();
         Field::new(*name, array.data_type().clone(), true).with_metadata(metadata)
     }
 
@@ -197,9 +269,17 @@ mod tests {
             (
                 "feature_lists/t",
                 Arc::new(lists.finish()),
-                &[("role", "sequence"), ("kind", "int64_list"), ("feature", "t")],
+                &[
+                    ("role", "sequence"),
+                    ("kind", "int64_list"),
+                    ("feature", "t"),
+                ],
             ),
-            ("_tfarrow_unset", Arc::new(unset.finish()), &[("role", "unset")]),
+            (
+                "_tfarrow_unset",
+                Arc::new(unset.finish()),
+                &[("role", "unset")],
+            ),
         ]);
         let t = |side| (side, "t".to_owned());
         let steps = ModelCell::Steps(vec![ModelValue::Int64(vec![1]), ModelValue::Unset]);
@@ -207,7 +287,10 @@ mod tests {
             rows_from_batch(&batch).unwrap(),
             [
                 ModelRow::from([
-                    (t(ModelSide::Features), ModelCell::One(ModelValue::Bytes(vec![b"t".to_vec()]))),
+                    (
+                        t(ModelSide::Features),
+                        ModelCell::One(ModelValue::Bytes(vec![b"t".to_vec()]))
+                    ),
                     (t(ModelSide::Lists), steps)
                 ]),
                 ModelRow::from([(t(ModelSide::Features), ModelCell::One(ModelValue::Unset))]),
@@ -225,10 +308,25 @@ mod tests {
         };
         let feature: &[_] = &[("role", "feature"), ("kind", "bytes_list")];
         for columns in [
-            vec![("b", bytes(), feature), ("_tfarrow_unset", unset(), &[("role", "unset")][..])],
-            vec![("b", bytes(), &[("role", "feature"), ("kind", "int64_list")][..])],
-            vec![("b", bytes(), &[("role", "sequence"), ("kind", "bytes_list")][..])],
-            vec![("b", Arc::new(StringArray::from(vec!["b"])), &[("kind", "bytes_list")][..])],
+            vec![
+                ("b", bytes(), feature),
+                ("_tfarrow_unset", unset(), &[("role", "unset")][..]),
+            ],
+            vec![(
+                "b",
+                bytes(),
+                &[("role", "feature"), ("kind", "int64_list")][..],
+            )],
+            vec![(
+                "b",
+                bytes(),
+                &[("role", "sequence"), ("kind", "bytes_list")][..],
+            )],
+            vec![(
+                "b",
+                Arc::new(StringArray::from(vec!["b"])),
+                &[("kind", "bytes_list")][..],
+            )],
         ] {
             assert!(rows_from_batch(&batch(columns)).is_err());
         }

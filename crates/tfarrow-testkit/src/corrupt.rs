@@ -28,7 +28,10 @@ pub fn halves(bytes: &[u8]) -> impl Iterator<Item = [&[u8]; 2]> {
 
 /// Generates the sizes of parts of a stream: mostly small, sometimes 0, sometimes large.
 pub fn piece_sizes() -> impl Strategy<Value = Vec<usize>> {
-    vec(prop_oneof![3 => 1..20usize, 1 => Just(0), 2 => 20..400usize, 1 => 400..20_000usize], 1..40)
+    vec(
+        prop_oneof![3 => 1..20usize, 1 => Just(0), 2 => 20..400usize, 1 => 400..20_000usize],
+        1..40,
+    )
 }
 
 /// Splits `bytes` into parts of these sizes, which are repeated.

@@ -1,4 +1,5 @@
-//! TFRecord frames: `length: u64 | masked crc of length | data | masked crc of data`, all little-endian.
+//! TFRecord frames: `length: u64 | masked crc of length | data | masked crc of data`, all
+//! little-endian.
 
 use crate::{Error, Result};
 
@@ -11,7 +12,11 @@ pub fn crc32c(data: &[u8]) -> u32 {
     for byte in data {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ POLYNOMIAL } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                (crc >> 1) ^ POLYNOMIAL
+            } else {
+                crc >> 1
+            };
         }
     }
     !crc
@@ -50,7 +55,10 @@ pub fn read(mut file: &[u8]) -> Result<Vec<&[u8]>> {
     while !file.is_empty() {
         let length = take(&mut file, 8)?;
         check(length, take(&mut file, 4)?)?;
-        let length = length.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let length = length
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let data = take(&mut file, usize::try_from(length).unwrap_or(usize::MAX))?;
         check(data, take(&mut file, 4)?)?;
         records.push(data);
@@ -59,13 +67,19 @@ pub fn read(mut file: &[u8]) -> Result<Vec<&[u8]>> {
 }
 
 fn take<'a>(file: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
-    let (taken, rest) = file.split_at_checked(count).ok_or_else(|| Error::new("the file ends inside a record"))?;
+    let (taken, rest) = file
+        .split_at_checked(count)
+        .ok_or_else(|| Error::new("the file ends inside a record"))?;
     *file = rest;
     Ok(taken)
 }
 
 fn check(data: &[u8], crc: &[u8]) -> Result<()> {
-    if masked(data).to_le_bytes() == crc { Ok(()) } else { Err(Error::new("a CRC does not hold")) }
+    if masked(data).to_le_bytes() == crc {
+        Ok(())
+    } else {
+        Err(Error::new("a CRC does not hold"))
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Random data sets with few names, so that names collide, and with every kind, state and extreme value.
+//! Random data sets with few names, so that names collide, and with every kind, state and extreme
+//! value.
 //!
-//! A feature of a data set has one kind in all records, as tfarrow requires, except in [`mixed`] data sets. Values are
-//! drawn independently of their use, so that a failing case shrinks to a small one.
+//! A feature of a data set has one kind in all records, as tfarrow requires, except in [`mixed`]
+//! data sets. Values are drawn independently of their use, so that a failing case shrinks to a
+//! small one.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,8 +15,8 @@ use crate::{
     oracle::{self, ModelCell, ModelKind, ModelRow, ModelSide, ModelValue},
 };
 
-/// Special names: an empty one, capitals and quotes, paths, the names of tfarrow's own columns, the name of a column
-/// whose feature's name is taken, and a name whose length takes two bytes.
+/// Special names: an empty one, capitals and quotes, paths, the names of tfarrow's own columns, the
+/// name of a column whose feature's name is taken, and a name whose length takes two bytes.
 pub const NAMES: [&str; 12] = [
     "a",
     "b",
@@ -42,22 +44,39 @@ pub struct DataSet {
 impl fmt::Debug for DataSet {
     /// Prints one record per line, also with `{:#?}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", if self.sequence { "SequenceExamples" } else { "Examples" })?;
-        self.rows.iter().try_for_each(|row| writeln!(f, "  {}", format_args!("{row:?}")))
+        writeln!(
+            f,
+            "{}",
+            if self.sequence {
+                "SequenceExamples"
+            } else {
+                "Examples"
+            }
+        )?;
+        self.rows
+            .iter()
+            .try_for_each(|row| writeln!(f, "  {}", format_args!("{row:?}")))
     }
 }
 
 impl DataSet {
     /// Returns the payload of each record, in TensorFlow's form.
     pub fn payloads(&self) -> Vec<Vec<u8>> {
-        let write = if self.sequence { oracle::sequence_example_from_row } else { oracle::example_from_row };
+        let write = if self.sequence {
+            oracle::sequence_example_from_row
+        } else {
+            oracle::example_from_row
+        };
         self.rows.iter().map(write).collect()
     }
 
-    /// Returns the payload of each record in the form that `choices` selects; in TensorFlow's form after the last
-    /// choice.
+    /// Returns the payload of each record in the form that `choices` selects; in TensorFlow's form
+    /// after the last choice.
     pub fn odd_payloads(&self, choices: &mut Choices<'_>) -> Vec<Vec<u8>> {
-        self.rows.iter().map(|row| odd_wire::record(row, self.sequence, choices)).collect()
+        self.rows
+            .iter()
+            .map(|row| odd_wire::record(row, self.sequence, choices))
+            .collect()
     }
 
     /// Returns a TFRecord file of [`payloads`](Self::payloads).
@@ -97,7 +116,10 @@ const FEATURES: usize = 6;
 fn data_set(sequence: bool, one_kind: bool) -> impl Strategy<Value = DataSet> {
     let rows = prop_oneof![4 => vec(vec(draft(), FEATURES), 0..8), 1 => vec(vec(draft(), FEATURES), 8..40)];
     (vec(habit(), 0..=FEATURES), rows).prop_map(move |(habits, rows)| {
-        let rows = rows.iter().map(|drafts| row(&habits, drafts, sequence, one_kind)).collect();
+        let rows = rows
+            .iter()
+            .map(|drafts| row(&habits, drafts, sequence, one_kind))
+            .collect();
         DataSet { sequence, rows }
     })
 }
@@ -119,8 +141,22 @@ struct Habit {
 fn habit() -> impl Strategy<Value = Habit> {
     let side = select(&[ModelSide::Features, ModelSide::Lists][..]);
     let kind = select(&[ModelKind::Int64, ModelKind::Float, ModelKind::Bytes][..]);
-    (select(&NAMES[..]), side, kind, any::<bool>(), any::<bool>(), any::<bool>())
-        .prop_map(|(name, side, kind, text, single, faithful)| Habit { name, side, kind, text, single, faithful })
+    (
+        select(&NAMES[..]),
+        side,
+        kind,
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(name, side, kind, text, single, faithful)| Habit {
+            name,
+            side,
+            kind,
+            text,
+            single,
+            faithful,
+        })
 }
 
 /// A feature of one record, before its name is known.
@@ -142,7 +178,12 @@ enum State {
 fn draft() -> impl Strategy<Value = Draft> {
     let kind = select(&[ModelKind::Int64, ModelKind::Float, ModelKind::Bytes][..]);
     let steps = prop_oneof![3 => Just(Vec::new()), 4 => vec((state(), atoms()), 1..4)];
-    (state(), kind, atoms(), steps).prop_map(|(state, kind, atoms, steps)| Draft { state, kind, atoms, steps })
+    (state(), kind, atoms(), steps).prop_map(|(state, kind, atoms, steps)| Draft {
+        state,
+        kind,
+        atoms,
+        steps,
+    })
 }
 
 fn state() -> impl Strategy<Value = State> {
@@ -164,7 +205,18 @@ fn atoms() -> impl Strategy<Value = Vec<Atom>> {
 
 impl Atom {
     fn int64(self) -> i64 {
-        const EXTREMES: [i64; 10] = [0, 1, -1, i64::MIN, i64::MAX, 127, 128, 16_383, 16_384, 1 << 62];
+        const EXTREMES: [i64; 10] = [
+            0,
+            1,
+            -1,
+            i64::MIN,
+            i64::MAX,
+            127,
+            128,
+            16_383,
+            16_384,
+            1 << 62,
+        ];
         match self.class % 4 {
             0 => (self.bits % 200) as i64,
             1 => pick(&EXTREMES, self.bits),
@@ -175,7 +227,8 @@ impl Atom {
     }
 
     fn float(self) -> u32 {
-        // Signed zeros, infinities, quiet and signalling NaNs with payloads, and the largest and smallest values.
+        // Signed zeros, infinities, quiet and signalling NaNs with payloads, and the largest and
+        // smallest values.
         const EXTREMES: [u32; 10] = [
             0,
             0x8000_0000,
@@ -196,7 +249,8 @@ impl Atom {
     }
 
     fn bytes(self, text: bool) -> Vec<u8> {
-        // Views hold 12 bytes in place, and lengths of 128 bytes take two; long values may stay in the chunk.
+        // Views hold 12 bytes in place, and lengths of 128 bytes take two; long values may stay in
+        // the chunk.
         const LENGTHS: [usize; 8] = [0, 1, 3, 11, 12, 13, 40, 130];
         let length = match self.class {
             0..250 => pick(&LENGTHS, u64::from(self.class)),
@@ -204,7 +258,9 @@ impl Atom {
         };
         let mut state = self.bits;
         let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 56) as u8
         };
         if text {
@@ -220,29 +276,52 @@ impl Atom {
 }
 
 fn pick<T: Copy + Default>(choices: &[T], bits: u64) -> T {
-    choices.get((bits % choices.len() as u64) as usize).copied().unwrap_or_default()
+    choices
+        .get((bits % choices.len() as u64) as usize)
+        .copied()
+        .unwrap_or_default()
 }
 
 fn row(habits: &[Habit], drafts: &[Draft], sequence: bool, one_kind: bool) -> ModelRow {
     let mut taken = BTreeMap::new();
     for (habit, draft) in habits.iter().zip(drafts) {
-        let side = if sequence { habit.side } else { ModelSide::Features };
-        // If a name has two habits, the first one applies in every record, including records without the feature.
-        taken.entry((side, habit.name.to_owned())).or_insert_with(|| {
-            let kind = if one_kind { habit.kind } else { draft.kind };
-            cell(side, kind, habit, draft)
-        });
+        let side = if sequence {
+            habit.side
+        } else {
+            ModelSide::Features
+        };
+        // If a name has two habits, the first one applies in every record, including records
+        // without the feature.
+        taken
+            .entry((side, habit.name.to_owned()))
+            .or_insert_with(|| {
+                let kind = if one_kind { habit.kind } else { draft.kind };
+                cell(side, kind, habit, draft)
+            });
     }
-    taken.into_iter().filter_map(|(key, cell)| Some((key, cell?))).collect()
+    taken
+        .into_iter()
+        .filter_map(|(key, cell)| Some((key, cell?)))
+        .collect()
 }
 
 fn cell(side: ModelSide, kind: ModelKind, habit: &Habit, draft: &Draft) -> Option<ModelCell> {
-    let state = if habit.faithful { State::Set } else { draft.state };
+    let state = if habit.faithful {
+        State::Set
+    } else {
+        draft.state
+    };
     match (state, side) {
         (State::Absent, _) => None,
-        (state, ModelSide::Features) => Some(ModelCell::One(value(state, kind, habit, &draft.atoms))),
+        (state, ModelSide::Features) => {
+            Some(ModelCell::One(value(state, kind, habit, &draft.atoms)))
+        }
         (_, ModelSide::Lists) => {
-            let steps = draft.steps.iter().map(|(state, atoms)| value(*state, kind, habit, atoms)).collect();
+            let steps = draft
+                .steps
+                .iter()
+                .map(|(state, atoms)| value(*state, kind, habit, atoms))
+                .collect();
             Some(ModelCell::Steps(steps))
         }
     }

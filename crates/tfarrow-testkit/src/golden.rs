@@ -1,4 +1,5 @@
-//! The values that TensorFlow reads from its own files: reads the JSON next to each file into the model.
+//! The values that TensorFlow reads from its own files: reads the JSON next to each file into the
+//! model.
 //!
 //! ```json
 //! [{"features": {"x": {"int64": ["7"]}}},
@@ -35,8 +36,13 @@ pub fn below(folder: &Path) -> Result<Vec<Golden>> {
     for path in files(folder)? {
         if let Some(data) = data_of(&path) {
             let rows = std::fs::read_to_string(&path)?;
-            let (sequence, rows) = parse(&rows).map_err(|e| Error::new(format!("{}: {e}", path.display())))?;
-            goldens.push(Golden { path: data, sequence, rows });
+            let (sequence, rows) =
+                parse(&rows).map_err(|e| Error::new(format!("{}: {e}", path.display())))?;
+            goldens.push(Golden {
+                path: data,
+                sequence,
+                rows,
+            });
         }
     }
     Ok(goldens)
@@ -47,11 +53,16 @@ pub fn below(folder: &Path) -> Result<Vec<Golden>> {
 /// # Errors
 /// A folder that cannot be read.
 pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::new(format!("{}: {e}", folder.display())))?;
+    let entries =
+        std::fs::read_dir(folder).map_err(|e| Error::new(format!("{}: {e}", folder.display())))?;
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.is_dir() { files.extend(self::files(&path)?) } else { files.push(path) }
+        if path.is_dir() {
+            files.extend(self::files(&path)?)
+        } else {
+            files.push(path)
+        }
     }
     files.sort();
     Ok(files)
@@ -60,7 +71,10 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Returns the TFRecord file of a JSON file.
 fn data_of(json: &Path) -> Option<PathBuf> {
     let stem = json.to_str()?.strip_suffix(".json")?;
-    ["", ".tfrecord", ".tfrecord.gz"].map(|end| PathBuf::from(format!("{stem}{end}"))).into_iter().find(|p| p.is_file())
+    ["", ".tfrecord", ".tfrecord.gz"]
+        .map(|end| PathBuf::from(format!("{stem}{end}")))
+        .into_iter()
+        .find(|p| p.is_file())
 }
 
 /// Reads the JSON: whether the records are SequenceExamples, and the records.
@@ -68,7 +82,9 @@ fn data_of(json: &Path) -> Option<PathBuf> {
 /// # Errors
 /// JSON of another form.
 pub fn parse(json: &str) -> Result<(bool, Vec<ModelRow>)> {
-    let Json::Array(records) = serde_json::from_str(json)? else { return Err(Error::new("no array")) };
+    let Json::Array(records) = serde_json::from_str(json)? else {
+        return Err(Error::new("no array"));
+    };
     let sequence = records.iter().any(|record| record.get("context").is_some());
     let rows = records.iter().map(row).collect::<Result<_>>()?;
     Ok((sequence, rows))
@@ -76,13 +92,20 @@ pub fn parse(json: &str) -> Result<(bool, Vec<ModelRow>)> {
 
 fn row(record: &Json) -> Result<ModelRow> {
     let mut row = ModelRow::new();
-    for (part, entries) in record.as_object().ok_or_else(|| Error::new("a record is no object"))? {
-        for (name, json) in entries.as_object().ok_or_else(|| Error::new(format!("{part} is no object")))? {
+    for (part, entries) in record
+        .as_object()
+        .ok_or_else(|| Error::new("a record is no object"))?
+    {
+        for (name, json) in entries
+            .as_object()
+            .ok_or_else(|| Error::new(format!("{part} is no object")))?
+        {
             let (side, cell) = match part.as_str() {
                 "features" | "context" => (ModelSide::Features, ModelCell::One(value(json)?)),
-                "feature_lists" => {
-                    (ModelSide::Lists, ModelCell::Steps(array(json)?.iter().map(value).collect::<Result<_>>()?))
-                }
+                "feature_lists" => (
+                    ModelSide::Lists,
+                    ModelCell::Steps(array(json)?.iter().map(value).collect::<Result<_>>()?),
+                ),
                 other => return Err(Error::new(format!("what is {other}?"))),
             };
             row.insert((side, name.clone()), cell);
@@ -96,17 +119,26 @@ fn value(json: &Json) -> Result<ModelValue> {
         return Ok(ModelValue::Unset);
     }
     let odd = || Error::new(format!("no value: {json}"));
-    let (kind, values) = json.as_object().and_then(|o| o.iter().next()).ok_or_else(odd)?;
+    let (kind, values) = json
+        .as_object()
+        .and_then(|o| o.iter().next())
+        .ok_or_else(odd)?;
     let values = array(values)?.iter();
     match kind.as_str() {
         "bytes" => values
             .map(|v| Ok(STANDARD.decode(v.as_str().ok_or_else(odd)?)?))
             .collect::<Result<_>>()
             .map(ModelValue::Bytes),
-        "float" => values.map(bits).collect::<Option<_>>().map(ModelValue::Float).ok_or_else(odd),
-        "int64" => {
-            values.map(|v| v.as_str()?.parse().ok()).collect::<Option<_>>().map(ModelValue::Int64).ok_or_else(odd)
-        }
+        "float" => values
+            .map(bits)
+            .collect::<Option<_>>()
+            .map(ModelValue::Float)
+            .ok_or_else(odd),
+        "int64" => values
+            .map(|v| v.as_str()?.parse().ok())
+            .collect::<Option<_>>()
+            .map(ModelValue::Int64)
+            .ok_or_else(odd),
         _ => Err(odd()),
     }
 }
@@ -116,7 +148,8 @@ fn bits(json: &Json) -> Option<u32> {
 }
 
 fn array(json: &Json) -> Result<&Vec<Json>> {
-    json.as_array().ok_or_else(|| Error::new(format!("no array: {json}")))
+    json.as_array()
+        .ok_or_else(|| Error::new(format!("no array: {json}")))
 }
 
 #[cfg(test)]
@@ -133,14 +166,23 @@ mod tests {
         assert!(sequence);
         assert_eq!(
             rows[0],
-            ModelRow::from([((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![-7])))])
+            ModelRow::from([(
+                (ModelSide::Features, "x".into()),
+                ModelCell::One(ModelValue::Int64(vec![-7]))
+            )])
         );
-        let steps =
-            vec![ModelValue::Float(vec![0x3f80_0000]), ModelValue::Bytes(vec![vec![0, 0xff]]), ModelValue::Unset];
+        let steps = vec![
+            ModelValue::Float(vec![0x3f80_0000]),
+            ModelValue::Bytes(vec![vec![0, 0xff]]),
+            ModelValue::Unset,
+        ];
         assert_eq!(
             rows[1],
             ModelRow::from([
-                ((ModelSide::Features, "y".into()), ModelCell::One(ModelValue::Unset)),
+                (
+                    (ModelSide::Features, "y".into()),
+                    ModelCell::One(ModelValue::Unset)
+                ),
                 ((ModelSide::Lists, "z".into()), ModelCell::Steps(steps))
             ])
         );

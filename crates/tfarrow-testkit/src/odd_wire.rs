@@ -1,12 +1,14 @@
-//! Records in unusual forms of the protobuf wire, which no writer makes and every reader must accept.
+//! Records in unusual forms of the protobuf wire, which no writer makes and every reader must
+//! accept.
 //!
-//! The forms are: lists that are packed, unpacked, or in chunks; fields and map entries in any order; unknown fields of
-//! every wire type at every level; repeated map keys, map values and oneofs; submessages in pieces; varints that are
-//! longer than necessary. Readers must return the model row. `prost` differs from TensorFlow on some forms, which
-//! [`Choices::for_prost`] leaves out.
+//! The forms are: lists that are packed, unpacked, or in chunks; fields and map entries in any
+//! order; unknown fields of every wire type at every level; repeated map keys, map values and
+//! oneofs; submessages in pieces; varints that are longer than necessary. Readers must return the
+//! model row. `prost` differs from TensorFlow on some forms, which [`Choices::for_prost`] leaves
+//! out.
 //!
-//! [`Choices`] selects the form. After the last choice everything has the usual form, so that a failing tape shrinks to
-//! the choices that matter.
+//! [`Choices`] selects the form. After the last choice everything has the usual form, so that a
+//! failing tape shrinks to the choices that matter.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -22,18 +24,26 @@ pub struct Choices<'t> {
 impl<'t> Choices<'t> {
     /// Creates the choices of this tape.
     pub fn new(tape: &'t [u8]) -> Self {
-        Self { tape: tape.iter(), prost: false }
+        Self {
+            tape: tape.iter(),
+            prost: false,
+        }
     }
 
-    /// Creates choices of forms that `prost` reads as TensorFlow does: without known fields of another wire type, and
-    /// without varints of more than 64 bits.
+    /// Creates choices of forms that `prost` reads as TensorFlow does: without known fields of
+    /// another wire type, and without varints of more than 64 bits.
     pub fn for_prost(tape: &'t [u8]) -> Self {
-        Self { prost: true, ..Self::new(tape) }
+        Self {
+            prost: true,
+            ..Self::new(tape)
+        }
     }
 
     /// Returns a number below `count`.
     fn pick(&mut self, count: usize) -> usize {
-        self.tape.next().map_or(0, |byte| usize::from(*byte) % count.max(1))
+        self.tape
+            .next()
+            .map_or(0, |byte| usize::from(*byte) % count.max(1))
     }
 
     /// Returns true once in `one_in` times.
@@ -43,7 +53,10 @@ impl<'t> Choices<'t> {
 
     fn one_of<T: Copy>(&mut self, first: T, others: &[T]) -> T {
         let at = self.pick(others.len() + 1);
-        at.checked_sub(1).and_then(|at| others.get(at)).copied().unwrap_or(first)
+        at.checked_sub(1)
+            .and_then(|at| others.get(at))
+            .copied()
+            .unwrap_or(first)
     }
 }
 
@@ -65,8 +78,8 @@ impl std::fmt::Debug for ChoiceTape {
     }
 }
 
-/// Generates tapes for [`Choices`]: some are short, some have unusual forms from the first record on, and some only in
-/// later records.
+/// Generates tapes for [`Choices`]: some are short, some have unusual forms from the first record
+/// on, and some only in later records.
 pub fn tapes() -> impl Strategy<Value = ChoiceTape> {
     let random = prop_oneof![1 => vec(any::<u8>(), 0..100), 2 => vec(any::<u8>(), 0..4000)];
     let plain = prop_oneof![2 => Just(0), 1 => 0..400usize];
@@ -86,7 +99,8 @@ const FIXED32: u64 = 5;
 /// The known fields of a message, each with its wire type.
 type Known = &'static [(u64, u64)];
 
-// Field 2 is not a field of an Example, but inference cannot know in advance that the record is not a SequenceExample.
+// Field 2 is not a field of an Example, but inference cannot know in advance that the record is not
+// a SequenceExample.
 const EXAMPLE: Known = &[(1, LEN), (2, LEN)];
 const SEQUENCE_EXAMPLE: Known = &[(1, LEN), (2, LEN)];
 const MAP: Known = &[(1, LEN)];
@@ -125,7 +139,10 @@ fn map(row: &ModelRow, side: ModelSide, c: &mut Choices<'_>) -> Vec<Field> {
         let entry = entry(name, cell, c);
         entries.push(entry);
     }
-    entries.into_iter().map(|entry| field(1, &entry, c)).collect()
+    entries
+        .into_iter()
+        .map(|entry| field(1, &entry, c))
+        .collect()
 }
 
 fn decoy_cell(side: ModelSide, c: &mut Choices<'_>) -> ModelCell {
@@ -147,8 +164,8 @@ fn decoy(c: &mut Choices<'_>) -> ModelValue {
     }
 }
 
-/// Returns a map entry: its key, possibly after decoys, and its value, possibly in pieces. Either is possibly left out
-/// if it is empty.
+/// Returns a map entry: its key, possibly after decoys, and its value, possibly in pieces. Either
+/// is possibly left out if it is empty.
 fn entry(name: &str, cell: &ModelCell, c: &mut Choices<'_>) -> Vec<u8> {
     let mut keys = Vec::new();
     if c.odd(10) {
@@ -162,20 +179,33 @@ fn entry(name: &str, cell: &ModelCell, c: &mut Choices<'_>) -> Vec<u8> {
         ModelCell::One(value) => feature(value, c),
         ModelCell::Steps(steps) => feature_list(steps, c),
     };
-    let values = if fields.is_empty() && !c.odd(2) { vec![field(2, &[], c)] } else { pieces(2, fields, c) };
+    let values = if fields.is_empty() && !c.odd(2) {
+        vec![field(2, &[], c)]
+    } else {
+        pieces(2, fields, c)
+    };
     let fields = interleave(keys, values, c);
     message(fields, ENTRY, c)
 }
 
-/// Returns the fields of a `Feature`: its kind, possibly in pieces, and possibly after decoys, which another kind
-/// replaces.
+/// Returns the fields of a `Feature`: its kind, possibly in pieces, and possibly after decoys,
+/// which another kind replaces.
 fn feature(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     if let Some(kind) = value.kind() {
         if c.odd(8) {
             let before = (0..c.pick(3)).map(|_| decoy(c)).collect::<Vec<_>>();
-            let last = if kind == ModelKind::Float { ModelValue::Int64(vec![3]) } else { ModelValue::Float(vec![1]) };
-            fields.extend(before.iter().chain([&last]).flat_map(|value| kind_fields(value, c)));
+            let last = if kind == ModelKind::Float {
+                ModelValue::Int64(vec![3])
+            } else {
+                ModelValue::Float(vec![1])
+            };
+            fields.extend(
+                before
+                    .iter()
+                    .chain([&last])
+                    .flat_map(|value| kind_fields(value, c)),
+            );
         }
         fields.extend(kind_fields(value, c));
     }
@@ -186,9 +216,27 @@ fn feature(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
 fn kind_fields(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
     let (number, mut pieces) = match value {
         ModelValue::Unset => return Vec::new(),
-        ModelValue::Bytes(values) => (1, split(values, c).iter().map(|piece| bytes_list(piece, c)).collect::<Vec<_>>()),
-        ModelValue::Float(values) => (2, split(values, c).iter().map(|piece| float_list(piece, c)).collect()),
-        ModelValue::Int64(values) => (3, split(values, c).iter().map(|piece| int64_list(piece, c)).collect()),
+        ModelValue::Bytes(values) => (
+            1,
+            split(values, c)
+                .iter()
+                .map(|piece| bytes_list(piece, c))
+                .collect::<Vec<_>>(),
+        ),
+        ModelValue::Float(values) => (
+            2,
+            split(values, c)
+                .iter()
+                .map(|piece| float_list(piece, c))
+                .collect(),
+        ),
+        ModelValue::Int64(values) => (
+            3,
+            split(values, c)
+                .iter()
+                .map(|piece| int64_list(piece, c))
+                .collect(),
+        ),
     };
     if pieces.is_empty() {
         pieces.push(Vec::new());
@@ -197,7 +245,10 @@ fn kind_fields(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
 }
 
 fn feature_list(steps: &[ModelValue], c: &mut Choices<'_>) -> Vec<Field> {
-    let fields = steps.iter().map(|step| field(1, &feature(step, c).concat(), c)).collect();
+    let fields = steps
+        .iter()
+        .map(|step| field(1, &feature(step, c).concat(), c))
+        .collect();
     sprinkle(fields, FEATURE_LIST, c)
 }
 
@@ -226,16 +277,24 @@ fn numbers<T: Copy>(
     let mut fields = Vec::new();
     for piece in split(values, c) {
         if c.odd(3) {
-            fields.extend(piece.iter().map(|value| [tag(1, wire, c), write(*value, c)].concat()));
+            fields.extend(
+                piece
+                    .iter()
+                    .map(|value| [tag(1, wire, c), write(*value, c)].concat()),
+            );
         } else {
-            let packed = piece.iter().flat_map(|value| write(*value, c)).collect::<Vec<_>>();
+            let packed = piece
+                .iter()
+                .flat_map(|value| write(*value, c))
+                .collect::<Vec<_>>();
             fields.push(field(1, &packed, c));
         }
     }
     fields
 }
 
-/// Splits a list into pieces: usually one, or none for an empty list; sometimes several, also empty ones.
+/// Splits a list into pieces: usually one, or none for an empty list; sometimes several, also empty
+/// ones.
 fn split<'a, T>(items: &'a [T], c: &mut Choices<'_>) -> Vec<&'a [T]> {
     let mut pieces = Vec::new();
     let mut rest = items;
@@ -250,9 +309,13 @@ fn split<'a, T>(items: &'a [T], c: &mut Choices<'_>) -> Vec<&'a [T]> {
     pieces
 }
 
-/// Returns a submessage of these fields in one piece, or in several pieces that merge; none if it is empty.
+/// Returns a submessage of these fields in one piece, or in several pieces that merge; none if it
+/// is empty.
 fn pieces(number: u64, fields: Vec<Field>, c: &mut Choices<'_>) -> Vec<Field> {
-    split(&fields, c).iter().map(|piece| field(number, &piece.concat(), c)).collect()
+    split(&fields, c)
+        .iter()
+        .map(|piece| field(number, &piece.concat(), c))
+        .collect()
 }
 
 /// Does the same, with unknown fields in each piece.
@@ -267,7 +330,11 @@ fn interleave(first: Vec<Field>, second: Vec<Field>, c: &mut Choices<'_>) -> Vec
     let mut fields = Vec::new();
     let swap = c.odd(3);
     while first.len() > 0 && second.len() > 0 {
-        let next = if c.odd(3) != swap { second.next() } else { first.next() };
+        let next = if c.odd(3) != swap {
+            second.next()
+        } else {
+            first.next()
+        };
         fields.extend(next);
     }
     fields.extend(first);
@@ -294,7 +361,8 @@ fn sprinkle(fields: Vec<Field>, known: Known, c: &mut Choices<'_>) -> Vec<Field>
     sprinkled
 }
 
-/// Returns a field that is unknown to a message with these known fields, because of its number or its wire type.
+/// Returns a field that is unknown to a message with these known fields, because of its number or
+/// its wire type.
 fn unknown(known: Known, depth: usize, c: &mut Choices<'_>) -> Field {
     let wire = c.one_of(VARINT, &[FIXED64, LEN, GROUP, FIXED32]);
     let mut number = c.one_of(9, &[1, 2, 3, 4, 15, 16, 2047, 2048, (1 << 29) - 1]);
@@ -307,13 +375,24 @@ fn unknown(known: Known, depth: usize, c: &mut Choices<'_>) -> Field {
         FIXED64 => b"fixed 64".to_vec(),
         FIXED32 => b"four".to_vec(),
         GROUP => {
-            let inner: Vec<_> = (0..c.pick(3)).filter(|_| depth < 4).map(|_| unknown(&[], depth + 1, c)).collect();
+            let inner: Vec<_> = (0..c.pick(3))
+                .filter(|_| depth < 4)
+                .map(|_| unknown(&[], depth + 1, c))
+                .collect();
             [inner.concat(), tag(number, END_GROUP, c)].concat()
         }
         _ => {
             // Looks like a map entry, is a truncated tag or the end of a group, or is empty.
-            let body =
-                c.one_of(&b"xyz"[..], &[b"", b"\x0a\x03\x0a\x01a", b"\xff\xff\xff\xff\xff\xff", b"\x0c", b"\x00"]);
+            let body = c.one_of(
+                &b"xyz"[..],
+                &[
+                    b"",
+                    b"\x0a\x03\x0a\x01a",
+                    b"\xff\xff\xff\xff\xff\xff",
+                    b"\x0c",
+                    b"\x00",
+                ],
+            );
             return field(number, body, c);
         }
     };
@@ -351,7 +430,11 @@ fn varint(mut value: u64, most: usize, c: &mut Choices<'_>) -> Vec<u8> {
     if c.odd(12) {
         let width = bytes.len() + c.pick(most + 1 - bytes.len());
         for _ in bytes.len()..width {
-            bytes.iter_mut().last().into_iter().for_each(|last| *last |= 0x80);
+            bytes
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|last| *last |= 0x80);
             bytes.push(0);
         }
     }
@@ -385,10 +468,17 @@ mod tests {
     #[test]
     fn the_usual_form_is_that_of_tensorflow() {
         let row = ModelRow::from([
-            ((ModelSide::Features, "u".into()), ModelCell::One(ModelValue::Unset)),
-            ((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![7]))),
+            (
+                (ModelSide::Features, "u".into()),
+                ModelCell::One(ModelValue::Unset),
+            ),
+            (
+                (ModelSide::Features, "x".into()),
+                ModelCell::One(ModelValue::Int64(vec![7])),
+            ),
         ]);
-        let wire = b"\x0a\x13\x0a\x05\x0a\x01u\x12\x00\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
+        let wire =
+            b"\x0a\x13\x0a\x05\x0a\x01u\x12\x00\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
         assert_eq!(record(&row, false, &mut Choices::new(&[])), wire);
     }
 }

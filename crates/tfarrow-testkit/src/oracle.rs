@@ -1,8 +1,8 @@
 //! The model: a record as a map, with a reader and a writer that use `prost`.
 //!
-//! Absent, unset and empty features differ: an absent feature has no entry in the map, an unset one has
-//! [`ModelValue::Unset`], and an empty one has a list without values. Floats are stored as bits, so that equality is
-//! exact.
+//! Absent, unset and empty features differ: an absent feature has no entry in the map, an unset one
+//! has [`ModelValue::Unset`], and an empty one has a list without values. Floats are stored as
+//! bits, so that equality is exact.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use prost::Message;
 use crate::{
     Result,
     proto::{
-        BytesList, Example, Feature, FeatureEntry, FeatureList, FeatureListEntry, FeatureLists, Features, FloatList,
-        Int64List, KindOneof as Oneof, SequenceExample,
+        BytesList, Example, Feature, FeatureEntry, FeatureList, FeatureListEntry, FeatureLists,
+        Features, FloatList, Int64List, KindOneof as Oneof, SequenceExample,
     },
 };
 
@@ -115,14 +115,26 @@ pub fn row_from_sequence_example(payload: &[u8]) -> Result<ModelRow> {
     let example = SequenceExample::decode(payload)?;
     let lists = example.feature_lists.unwrap_or_default().feature_list;
     let lists = lists.into_iter().map(|entry| {
-        let steps = entry.value.unwrap_or_default().feature.into_iter().map(value_of).collect();
-        ((ModelSide::Lists, entry.key.unwrap_or_default()), ModelCell::Steps(steps))
+        let steps = entry
+            .value
+            .unwrap_or_default()
+            .feature
+            .into_iter()
+            .map(value_of)
+            .collect();
+        (
+            (ModelSide::Lists, entry.key.unwrap_or_default()),
+            ModelCell::Steps(steps),
+        )
     });
     Ok(feature_cells(example.context).chain(lists).collect())
 }
 
-/// Returns the entries of a map in the order of the wire. Of several entries with one key, the last counts.
-fn feature_cells(features: Option<Features>) -> impl Iterator<Item = ((ModelSide, String), ModelCell)> {
+/// Returns the entries of a map in the order of the wire. Of several entries with one key, the last
+/// counts.
+fn feature_cells(
+    features: Option<Features>,
+) -> impl Iterator<Item = ((ModelSide, String), ModelCell)> {
     let entries = features.unwrap_or_default().feature.into_iter();
     entries.map(|entry| {
         (
@@ -136,26 +148,38 @@ fn value_of(feature: Feature) -> ModelValue {
     match feature.kind {
         None => ModelValue::Unset,
         Some(Oneof::Bytes(list)) => ModelValue::Bytes(list.value),
-        Some(Oneof::Float(list)) => ModelValue::Float(list.value.into_iter().map(f32::to_bits).collect()),
+        Some(Oneof::Float(list)) => {
+            ModelValue::Float(list.value.into_iter().map(f32::to_bits).collect())
+        }
         Some(Oneof::Int64(list)) => ModelValue::Int64(list.value),
     }
 }
 
 /// Writes an Example as TensorFlow's deterministic serialization does: ordered by name.
 pub fn example_from_row(row: &ModelRow) -> Vec<u8> {
-    Example { features: features_of(row) }.encode_to_vec()
+    Example {
+        features: features_of(row),
+    }
+    .encode_to_vec()
 }
 
 /// Writes a SequenceExample in the same form.
 pub fn sequence_example_from_row(row: &ModelRow) -> Vec<u8> {
-    SequenceExample { context: features_of(row), feature_lists: feature_lists_of(row) }.encode_to_vec()
+    SequenceExample {
+        context: features_of(row),
+        feature_lists: feature_lists_of(row),
+    }
+    .encode_to_vec()
 }
 
 fn features_of(row: &ModelRow) -> Option<Features> {
     let feature: Vec<_> = row
         .iter()
         .filter_map(|((_, name), cell)| match cell {
-            ModelCell::One(value) => Some(FeatureEntry { key: Some(name.clone()), value: Some(feature_of(value)) }),
+            ModelCell::One(value) => Some(FeatureEntry {
+                key: Some(name.clone()),
+                value: Some(feature_of(value)),
+            }),
             ModelCell::Steps(_) => None,
         })
         .collect();
@@ -168,8 +192,13 @@ fn feature_lists_of(row: &ModelRow) -> Option<FeatureLists> {
         .filter_map(|((_, name), cell)| match cell {
             ModelCell::One(_) => None,
             ModelCell::Steps(steps) => {
-                let list = FeatureList { feature: steps.iter().map(feature_of).collect() };
-                Some(FeatureListEntry { key: Some(name.clone()), value: Some(list) })
+                let list = FeatureList {
+                    feature: steps.iter().map(feature_of).collect(),
+                };
+                Some(FeatureListEntry {
+                    key: Some(name.clone()),
+                    value: Some(list),
+                })
             }
         })
         .collect();
@@ -179,11 +208,15 @@ fn feature_lists_of(row: &ModelRow) -> Option<FeatureLists> {
 fn feature_of(value: &ModelValue) -> Feature {
     let kind = match value {
         ModelValue::Unset => None,
-        ModelValue::Bytes(values) => Some(Oneof::Bytes(BytesList { value: values.clone() })),
-        ModelValue::Float(bits) => {
-            Some(Oneof::Float(FloatList { value: bits.iter().map(|bits| f32::from_bits(*bits)).collect() }))
-        }
-        ModelValue::Int64(values) => Some(Oneof::Int64(Int64List { value: values.clone() })),
+        ModelValue::Bytes(values) => Some(Oneof::Bytes(BytesList {
+            value: values.clone(),
+        })),
+        ModelValue::Float(bits) => Some(Oneof::Float(FloatList {
+            value: bits.iter().map(|bits| f32::from_bits(*bits)).collect(),
+        })),
+        ModelValue::Int64(values) => Some(Oneof::Int64(Int64List {
+            value: values.clone(),
+        })),
     };
     Feature { kind }
 }
@@ -202,7 +235,9 @@ pub fn kinds(rows: &[ModelRow]) -> BTreeMap<(ModelSide, String), Vec<ModelKind>>
 
 /// Returns whether any feature has no kind. Steps of feature lists do not count.
 pub fn has_unset(rows: &[ModelRow]) -> bool {
-    rows.iter().flatten().any(|(_, cell)| *cell == ModelCell::One(ModelValue::Unset))
+    rows.iter()
+        .flatten()
+        .any(|(_, cell)| *cell == ModelCell::One(ModelValue::Unset))
 }
 
 #[cfg(test)]
@@ -213,10 +248,22 @@ mod tests {
     fn records_written_with_prost_are_read_again() {
         let one = |value| ModelCell::One(value);
         let mut row = ModelRow::from([
-            ((ModelSide::Features, "".into()), one(ModelValue::Int64(vec![i64::MIN, -1, 0, i64::MAX]))),
-            ((ModelSide::Features, "b".into()), one(ModelValue::Bytes(vec![vec![0xff], vec![]]))),
-            ((ModelSide::Features, "e".into()), one(ModelValue::Float(vec![]))),
-            ((ModelSide::Features, "f".into()), one(ModelValue::Float(vec![0x7fa0_0001, 0x8000_0000]))),
+            (
+                (ModelSide::Features, "".into()),
+                one(ModelValue::Int64(vec![i64::MIN, -1, 0, i64::MAX])),
+            ),
+            (
+                (ModelSide::Features, "b".into()),
+                one(ModelValue::Bytes(vec![vec![0xff], vec![]])),
+            ),
+            (
+                (ModelSide::Features, "e".into()),
+                one(ModelValue::Float(vec![])),
+            ),
+            (
+                (ModelSide::Features, "f".into()),
+                one(ModelValue::Float(vec![0x7fa0_0001, 0x8000_0000])),
+            ),
             ((ModelSide::Features, "u".into()), one(ModelValue::Unset)),
         ]);
         assert_eq!(row_from_example(&example_from_row(&row)).unwrap(), row);
@@ -225,15 +272,22 @@ mod tests {
             ModelCell::Steps(vec![ModelValue::Unset, ModelValue::Int64(vec![])]),
         );
         row.insert((ModelSide::Lists, "none".into()), ModelCell::Steps(vec![]));
-        assert_eq!(row_from_sequence_example(&sequence_example_from_row(&row)).unwrap(), row);
+        assert_eq!(
+            row_from_sequence_example(&sequence_example_from_row(&row)).unwrap(),
+            row
+        );
         assert!(has_unset(&[row]));
     }
 
     #[test]
     fn the_messages_have_tensorflows_numbers() {
-        // Example { features { feature { key: "x" value { int64_list { value: [7] } } } } }, as TensorFlow writes it.
+        // Example { features { feature { key: "x" value { int64_list { value: [7] } } } } }, as
+        // TensorFlow writes it.
         let wire = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
-        let row = ModelRow::from([((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![7])))]);
+        let row = ModelRow::from([(
+            (ModelSide::Features, "x".into()),
+            ModelCell::One(ModelValue::Int64(vec![7])),
+        )]);
         assert_eq!(row_from_example(wire).unwrap(), row);
         assert_eq!(example_from_row(&row), wire);
     }

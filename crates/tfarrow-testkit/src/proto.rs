@@ -1,8 +1,9 @@
-//! The messages of `tensorflow/core/example/example.proto` and `feature.proto`, written by hand for `prost`.
+//! The messages of `tensorflow/core/example/example.proto` and `feature.proto`, written by hand for
+//! `prost`.
 //!
-//! Maps are declared as repeated entries, which is their form on the wire; of several entries with one key, the last
-//! counts. The maps of `prost` accept entries of any wire type, and leave out empty keys and values, which TensorFlow
-//! writes.
+//! Maps are declared as repeated entries, which is their form on the wire; of several entries with
+//! one key, the last counts. The maps of `prost` accept entries of any wire type, and leave out
+//! empty keys and values, which TensorFlow writes.
 
 use prost::Message;
 
@@ -128,25 +129,37 @@ pub fn field(number: u32, body: &[u8]) -> Vec<u8> {
 pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, KindOneof)>) -> Vec<u8> {
     let entry = |(name, kind): (N, KindOneof)| {
         let value = Some(Feature { kind: Some(kind) });
-        FeatureEntry { key: Some(name.into()), value }
+        FeatureEntry {
+            key: Some(name.into()),
+            value,
+        }
     };
     let feature = features.into_iter().map(entry).collect();
-    Example { features: Some(Features { feature }) }.encode_to_vec()
+    Example {
+        features: Some(Features { feature }),
+    }
+    .encode_to_vec()
 }
 
 impl KindOneof {
     /// Creates a feature of one byte string.
     pub fn bytes(value: impl Into<Vec<u8>>) -> Self {
-        Self::Bytes(BytesList { value: vec![value.into()] })
+        Self::Bytes(BytesList {
+            value: vec![value.into()],
+        })
     }
 
     /// Creates a feature of floats.
     pub fn floats(values: impl IntoIterator<Item = f32>) -> Self {
-        Self::Float(FloatList { value: values.into_iter().collect() })
+        Self::Float(FloatList {
+            value: values.into_iter().collect(),
+        })
     }
 
     /// Creates a feature of integers.
     pub fn ints(values: impl IntoIterator<Item = i64>) -> Self {
-        Self::Int64(Int64List { value: values.into_iter().collect() })
+        Self::Int64(Int64List {
+            value: values.into_iter().collect(),
+        })
     }
 }

@@ -49,13 +49,15 @@ pub(crate) struct Convert {
     pub(crate) to: Option<Target>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Compression of the output, and its level, such as zstd:9 [default: zstd for Parquet, else none]
+    /// Compression of the output, and its level, such as zstd:9 [default: zstd for Parquet, else
+    /// none]
     #[arg(long, value_name = "CODEC[:LEVEL]", value_parser = OutputCompression::with_level, long_help = compressions(), help_heading = OUTPUT)]
     pub(crate) compression: Option<(OutputCompression, Option<u32>)>,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = RESOURCES)]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow schema --format json`
+    /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow
+    /// schema --format json`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["layout", "message"], help_heading = COLUMNS)]
     pub(crate) schema: Option<PathBuf>,
     /// Convert only these columns, in this order: names, or globs such as 'image/*' (repeatable)
@@ -73,8 +75,8 @@ pub(crate) struct Convert {
     /// Cut the output into shards of about this size, such as 512MB
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = OUTPUT)]
     pub(crate) shard_size: Option<u64>,
-    /// With new shards, write the shards of each folder KEY=.. of the sources to a folder of this name (repeatable). Other
-    /// folders become columns
+    /// With new shards, write the shards of each folder KEY=.. of the sources to a folder of this
+    /// name (repeatable). Other folders become columns
     #[arg(long, value_name = "KEY[,..]", value_parser = names, help_heading = OUTPUT)]
     pub(crate) partition_by: Vec<NameList>,
     /// Add a column with each record's wire encoding, so that converting back is byte-identical
@@ -98,28 +100,32 @@ pub(crate) struct Convert {
     /// Maximum number of rows in a Parquet row group
     #[arg(long, value_name = "ROWS", help_heading = OUTPUT)]
     pub(crate) row_group_rows: Option<NonZeroUsize>,
-    /// Write a Bloom filter of each row group for these columns of a Parquet output: names or globs (repeatable)
+    /// Write a Bloom filter of each row group for these columns of a Parquet output: names or globs
+    /// (repeatable)
     #[arg(long, value_name = "NAME[,..]", value_parser = names, help_heading = OUTPUT)]
     pub(crate) bloom_filter: Vec<NameList>,
     /// Write no page index, which has the range of the values of each page, to a Parquet output
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) no_page_index: bool,
-    /// Resume this conversion: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
-    /// compared with the output of the conversion, and nothing is written
+    /// Resume this conversion: outputs of an interrupted run that are complete are kept; after a
+    /// complete run, outputs are compared with the output of the conversion, and nothing is written
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) resume: bool,
-    /// Convert part K of N of the shards only, from 0/N on; the outputs of all parts are those of one run. A part can be run
-    /// again: outputs that exist are compared with those of the part, and an error if they differ
+    /// Convert part K of N of the shards only, from 0/N on; the outputs of all parts are those of
+    /// one run. A part can be run again: outputs that exist are compared with those of the part,
+    /// and an error if they differ
     #[arg(long, value_name = "K/N", value_parser = Part::from_str, help_heading = PARTS)]
     pub(crate) part: Option<Part>,
-    /// Print which outputs would be written from which sources, and their columns, and write nothing
+    /// Print which outputs would be written from which sources, and their columns, and write
+    /// nothing
     #[arg(long, conflicts_with = "resume", help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
-    /// With --on-error skip, write corrupt data to this TFRecord file; it is created only if there is any
+    /// With --on-error skip, write corrupt data to this TFRecord file; it is created only if there
+    /// is any
     #[arg(long, value_name = "FILE", help_heading = DAMAGE)]
     pub(crate) quarantine: Option<PathBuf>,
 }

@@ -34,7 +34,8 @@ pub(crate) struct Diff {
     /// The data set to compare with
     #[arg(value_name = "B", required = true)]
     pub(crate) right: String,
-    /// Pair records that have the same values of these features, in place of their order (repeatable)
+    /// Pair records that have the same values of these features, in place of their order
+    /// (repeatable)
     #[arg(long, value_name = "FEATURE[,..]", value_parser = features, help_heading = COMPARISON)]
     pub(crate) on: Vec<NameList>,
     /// Do not compare these features: names, or globs such as 'image/*' (repeatable)
@@ -43,13 +44,16 @@ pub(crate) struct Diff {
     /// Floats are equal if they differ by at most this; NaN is equal to NaN
     #[arg(long, value_name = "NUMBER", value_parser = tolerance, allow_negative_numbers = true, help_heading = COMPARISON)]
     pub(crate) tolerance: Option<f64>,
-    /// Floats are equal if they differ by at most this fraction of B's value, added to --tolerance as in numpy.isclose
+    /// Floats are equal if they differ by at most this fraction of B's value, added to --tolerance
+    /// as in numpy.isclose
     #[arg(long, value_name = "FRACTION", value_parser = tolerance, allow_negative_numbers = true, help_heading = COMPARISON)]
     pub(crate) relative_tolerance: Option<f64>,
-    /// Write the records of A without a partner to this TFRecord file; it is created only if there are any
+    /// Write the records of A without a partner to this TFRecord file; it is created only if there
+    /// are any
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) only_a: Option<PathBuf>,
-    /// Write the records of B without a partner to this TFRecord file; it is created only if there are any
+    /// Write the records of B without a partner to this TFRecord file; it is created only if there
+    /// are any
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) only_b: Option<PathBuf>,
     /// Replace FILE if it exists

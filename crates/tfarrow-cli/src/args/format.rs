@@ -34,6 +34,10 @@ pub(crate) struct SummaryArgs {
 impl<F: OutputFormat> FormatArgs<F> {
     /// The format that was chosen.
     pub(crate) fn get(&self) -> F {
-        if self.json { F::JSON } else { self.format.clone() }
+        if self.json {
+            F::JSON
+        } else {
+            self.format.clone()
+        }
     }
 }

@@ -46,7 +46,12 @@ pub(crate) struct Merge {
 /// The formats of all commands whose parts are merged.
 fn formats() -> PossibleValuesParser {
     let mut all: Vec<PossibleValue> = Vec::new();
-    let more = [of::<StatsFormat>(), of::<SchemaFormat>(), of::<ValidateFormat>()].concat();
+    let more = [
+        of::<StatsFormat>(),
+        of::<SchemaFormat>(),
+        of::<ValidateFormat>(),
+    ]
+    .concat();
     for value in more {
         if !all.iter().any(|known| known.get_name() == value.get_name()) {
             all.push(PossibleValue::new(value.get_name().to_owned()));
@@ -56,5 +61,8 @@ fn formats() -> PossibleValuesParser {
 }
 
 fn of<F: ValueEnum>() -> Vec<PossibleValue> {
-    F::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect()
+    F::value_variants()
+        .iter()
+        .filter_map(ValueEnum::to_possible_value)
+        .collect()
 }

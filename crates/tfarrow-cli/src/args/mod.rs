@@ -1,5 +1,6 @@
-//! The command line: commands, arguments and options. `commands` runs them. Each command has a file, which also has its output
-//! formats; `reading.rs` has the options that several commands share, and `values.rs` parses values.
+//! The command line: commands, arguments and options. `commands` runs them. Each command has a
+//! file, which also has its output formats; `reading.rs` has the options that several commands
+//! share, and `values.rs` parses values.
 
 mod convert;
 mod count;

@@ -4,7 +4,9 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
 use tfarrow_codec::{Layout, Limit, Limits, MessageType, OnError, RecordType};
-use tfarrow_dataset::{PartialTail, ReadOptions, Result, Shard, ShardFormat, are_events, event_message, load_message};
+use tfarrow_dataset::{
+    PartialTail, ReadOptions, Result, Shard, ShardFormat, are_events, event_message, load_message,
+};
 use tfarrow_scan::Sample;
 
 use super::{
@@ -29,10 +31,12 @@ pub(crate) struct Reading {
 /// The type of records that are messages of any type.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// File that defines the messages: a FileDescriptorSet (protoc --include_imports --descriptor_set_out), or a .proto source
+    /// File that defines the messages: a FileDescriptorSet (protoc
+    /// --include_imports --descriptor_set_out), or a .proto source
     #[arg(long, value_name = "FILE", requires = "message", help_heading = COLUMNS)]
     pub(crate) proto: Option<PathBuf>,
-    /// Type of the records: a message that this file defines, such as waymo.open_dataset.Scenario, or tensorflow.Event
+    /// Type of the records: a message that this file defines, such as waymo.open_dataset.Scenario,
+    /// or tensorflow.Event
     #[arg(long, value_name = "NAME", conflicts_with = "record_type", help_heading = COLUMNS)]
     pub(crate) message: Option<String>,
 }
@@ -43,27 +47,38 @@ impl MessageArgs {
     /// # Errors
     /// The errors of [`load_message`].
     pub(crate) fn load(&self) -> Result<Option<MessageType>> {
-        self.message.as_ref().map(|message| load_message(self.proto.as_deref(), message)).transpose()
+        self.message
+            .as_ref()
+            .map(|message| load_message(self.proto.as_deref(), message))
+            .transpose()
     }
 
-    /// Returns an error for a file whose records are no messages: one of another format than TFRecord.
+    /// Returns an error for a file whose records are no messages: one of another format than
+    /// TFRecord.
     ///
     /// # Errors
-    /// The command line names a message, and the format of the shard is known and is another one than TFRecord.
+    /// The command line names a message, and the format of the shard is known and is another one
+    /// than TFRecord.
     pub(crate) fn check(&self, shard: &Shard) -> std::result::Result<(), Usage> {
         if self.message.is_none() || shard.is_stream() || shard.format == ShardFormat::TfRecord {
             return Ok(());
         }
         let (path, format) = (shard.path.display(), shard.format);
-        Err(Usage(format!("--message applies to TFRecord sources only, and {path} is {format}")))
+        Err(Usage(format!(
+            "--message applies to TFRecord sources only, and {path} is {format}"
+        )))
     }
 
-    /// Loads the type of the messages that the command line names, or that of TensorBoard's files, unless the command line
-    /// states another type of the records.
+    /// Loads the type of the messages that the command line names, or that of TensorBoard's files,
+    /// unless the command line states another type of the records.
     ///
     /// # Errors
     /// The errors of [`load_message`].
-    pub(crate) fn of(&self, shards: &[Shard], record_type: Auto<RecordType>) -> Result<Option<MessageType>> {
+    pub(crate) fn of(
+        &self,
+        shards: &[Shard],
+        record_type: Auto<RecordType>,
+    ) -> Result<Option<MessageType>> {
         match self.load()? {
             None if record_type.is_none() && are_events(shards) => event_message().map(Some),
             message => Ok(message),
@@ -84,7 +99,8 @@ pub(crate) struct Looking {
 /// How corrupt, unfinished or hostile TFRecord is read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DamageArgs {
-    /// How to handle corrupt or non-conforming records: stop, or skip, report the count and exit with status 3
+    /// How to handle corrupt or non-conforming records: stop, or skip, report the count and exit
+    /// with status 3
     #[arg(long, value_name = "ACTION", value_parser = named::<OnError>(), default_value_t, help_heading = DAMAGE)]
     pub(crate) on_error: OnError,
     #[command(flatten)]
@@ -109,7 +125,12 @@ impl Bounds {
         for (limit, value) in &self.limit {
             *limits.get_mut(*limit) = *value;
         }
-        ReadOptions { on_error, partial_tail: self.partial_tail, limits, ..ReadOptions::default() }
+        ReadOptions {
+            on_error,
+            partial_tail: self.partial_tail,
+            limits,
+            ..ReadOptions::default()
+        }
     }
 }
 

@@ -43,8 +43,8 @@ pub(crate) struct Repair {
     /// Replace outputs that exist
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) overwrite: bool,
-    /// Resume this repair: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
-    /// compared with the output of the repair, and nothing is written
+    /// Resume this repair: outputs of an interrupted run that are complete are kept; after a
+    /// complete run, outputs are compared with the output of the repair, and nothing is written
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) resume: bool,
     #[command(flatten)]

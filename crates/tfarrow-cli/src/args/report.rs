@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{format::SummaryArgs, headings::OUTPUT, part::PartArgs, reading::Looking, validate::Expectations};
+use super::{
+    format::SummaryArgs, headings::OUTPUT, part::PartArgs, reading::Looking, validate::Expectations,
+};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]

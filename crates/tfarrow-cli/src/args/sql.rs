@@ -52,7 +52,8 @@ pub(crate) struct Sql {
     /// Print JSON, as --format json does
     #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
     pub(crate) json: bool,
-    /// Write the results to a file (- for standard output), which gets its name when all are complete
+    /// Write the results to a file (- for standard output), which gets its name when all are
+    /// complete
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
     /// Replace FILE if it exists
@@ -61,7 +62,8 @@ pub(crate) struct Sql {
     /// Rows of a table on a terminal, half of them the last ones; 0 for all
     #[arg(long, value_name = "N", default_value_t = 40, help_heading = OUTPUT)]
     pub(crate) max_rows: usize,
-    /// Infer the columns from up to N records of each of up to 16 shards, or from all records [default: 1000]
+    /// Infer the columns from up to N records of each of up to 16 shards, or from all records
+    /// [default: 1000]
     #[arg(long, alias = "sample-records", value_name = "N|all", value_parser = Sample::from_str, help_heading = COLUMNS)]
     pub(crate) sample: Option<Sample>,
     #[command(flatten)]
@@ -71,13 +73,16 @@ pub(crate) struct Sql {
     pub(crate) verify_crc: VerifyCrc,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
-    /// Memory for sorts, joins and groups together, such as 4GB; beyond it they spill to temporary files
+    /// Memory for sorts, joins and groups together, such as 4GB; beyond it they spill to temporary
+    /// files
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = RESOURCES)]
     pub(crate) memory_limit: Option<u64>,
-    /// Run the queries on the cluster of this scheduler, whose machines must have access to the files: see docs/cluster.md
+    /// Run the queries on the cluster of this scheduler, whose machines must have access to the
+    /// files: see docs/cluster.md
     #[arg(long, value_name = "HOST:PORT", value_parser = scheduler, help_heading = RESOURCES)]
     pub(crate) cluster: Option<String>,
-    /// Connect to the cluster with TLS, with the certificates of a folder: tls.crt, tls.key and ca.crt
+    /// Connect to the cluster with TLS, with the certificates of a folder: tls.crt, tls.key and
+    /// ca.crt
     #[arg(long, value_name = "DIR", requires = "cluster", help_heading = RESOURCES)]
     pub(crate) cluster_tls: Option<PathBuf>,
     /// Set an option, as SET tfarrow.NAME = VALUE does
@@ -115,19 +120,21 @@ pub(crate) enum Format {
 impl Format {
     /// The format of files with the extension of a path, if it has one.
     pub(crate) fn of_extension(path: &Path) -> Option<Self> {
-        Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "txt" => Self::Table,
-            "md" => Self::Markdown,
-            "html" | "htm" => Self::Html,
-            "csv" => Self::Csv,
-            "tsv" => Self::Tsv,
-            "json" => Self::Json,
-            "ndjson" | "jsonl" => Self::Ndjson,
-            "parquet" => Self::Parquet,
-            "arrow" | "feather" | "ipc" => Self::Arrow,
-            other if TFRECORD_EXTENSIONS.contains(&other) => Self::Tfrecord,
-            _ => return None,
-        })
+        Some(
+            match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+                "txt" => Self::Table,
+                "md" => Self::Markdown,
+                "html" | "htm" => Self::Html,
+                "csv" => Self::Csv,
+                "tsv" => Self::Tsv,
+                "json" => Self::Json,
+                "ndjson" | "jsonl" => Self::Ndjson,
+                "parquet" => Self::Parquet,
+                "arrow" | "feather" | "ipc" => Self::Arrow,
+                other if TFRECORD_EXTENSIONS.contains(&other) => Self::Tfrecord,
+                _ => return None,
+            },
+        )
     }
 
     /// Whether it is a binary file format.

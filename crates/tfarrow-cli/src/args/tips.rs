@@ -29,10 +29,13 @@ const STATEMENTS: [&str; 16] = [
 /// The options of `sql` that take statements.
 const OPTIONS: [&str; 4] = ["-c", "--command", "-f", "--file"];
 
-/// Adds a tip where `args`, after the name of the program, are those of `sql`, and removes the tip to write `--` before an
-/// unknown option, which is not what the user means.
+/// Adds a tip where `args`, after the name of the program, are those of `sql`, and removes the tip
+/// to write `--` before an unknown option, which is not what the user means.
 pub(crate) fn with_tips(mut error: Error, args: &[OsString]) -> Error {
-    let is_unknown = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand);
+    let is_unknown = matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
+    );
     if !is_unknown {
         return error;
     }
@@ -45,7 +48,9 @@ pub(crate) fn with_tips(mut error: Error, args: &[OsString]) -> Error {
         // A command of a similar name does not help.
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::SuggestedArg);
-        tips.push(StyledStr::from("to run SQL, use 'tfarrow sql', such as: tfarrow sql \"SELECT 1\""));
+        tips.push(StyledStr::from(
+            "to run SQL, use 'tfarrow sql', such as: tfarrow sql \"SELECT 1\"",
+        ));
     }
     if !tips.is_empty() {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
@@ -53,12 +58,24 @@ pub(crate) fn with_tips(mut error: Error, args: &[OsString]) -> Error {
     error
 }
 
-/// Whether the first argument that is no option of all commands is a statement, or an option that takes one.
+/// Whether the first argument that is no option of all commands is a statement, or an option that
+/// takes one.
 fn is_query(args: &[OsString]) -> bool {
-    let is_global = |arg: &&str| matches!(*arg, "-q" | "--quiet" | "-v" | "--verbose" | "--no-pager");
-    let Some(first) = args.iter().filter_map(|arg| arg.to_str()).find(|arg| !is_global(arg)) else { return false };
+    let is_global =
+        |arg: &&str| matches!(*arg, "-q" | "--quiet" | "-v" | "--verbose" | "--no-pager");
+    let Some(first) = args
+        .iter()
+        .filter_map(|arg| arg.to_str())
+        .find(|arg| !is_global(arg))
+    else {
+        return false;
+    };
     let is_end = |c: char| c.is_whitespace() || matches!(c, '\'' | '*');
-    let word = first.split(is_end).next().unwrap_or_default().to_ascii_lowercase();
+    let word = first
+        .split(is_end)
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let option = first.split('=').next().unwrap_or_default();
     OPTIONS.contains(&option) || STATEMENTS.contains(&word.as_str())
 }
@@ -73,11 +90,25 @@ mod tests {
             let args: Vec<_> = args.iter().map(OsString::from).collect();
             assert_eq!(is_query(&args), expect, "{args:?}");
         };
-        for args in [&["SELECT 1"][..], &["FROM 'x'"], &["select", "1"], &["-q", "-c", "x"], &["--command=x"], &["-f"]]
-        {
+        for args in [
+            &["SELECT 1"][..],
+            &["FROM 'x'"],
+            &["select", "1"],
+            &["-q", "-c", "x"],
+            &["--command=x"],
+            &["-f"],
+        ] {
             check(args, true);
         }
-        for args in [&[][..], &["selection/"], &["table/"], &["sqll", "SELECT 1"], &["head", "-c"], &["-q"], &["'x'"]] {
+        for args in [
+            &[][..],
+            &["selection/"],
+            &["table/"],
+            &["sqll", "SELECT 1"],
+            &["head", "-c"],
+            &["-q"],
+            &["'x'"],
+        ] {
             check(args, false);
         }
     }

@@ -15,14 +15,15 @@ use super::{
 /// What a data set is compared with.
 #[derive(Debug, Args)]
 pub(crate) struct Expectations {
-    /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and schema --format pbtxt write it
+    /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and
+    /// schema --format pbtxt write it
     #[arg(long, value_name = "FILE", help_heading = COMPARISON)]
     pub(crate) schema: Option<PathBuf>,
     /// Baseline data set for drift and example counts (repeatable)
     #[arg(long, value_name = "SRC", help_heading = COMPARISON)]
     pub(crate) baseline: Vec<String>,
-    /// Maximum drift from the baseline, from 0 to 1, of features without a comparator in the schema: L-infinity distance
-    /// (bytes) or Jensen-Shannon divergence (numbers)
+    /// Maximum drift from the baseline, from 0 to 1, of features without a comparator in the
+    /// schema: L-infinity distance (bytes) or Jensen-Shannon divergence (numbers)
     #[arg(long, value_name = "DISTANCE", requires = "baseline", value_parser = share, allow_negative_numbers = true, help_heading = COMPARISON)]
     pub(crate) max_drift: Option<f64>,
 }

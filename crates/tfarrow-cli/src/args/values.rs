@@ -10,28 +10,44 @@ use tfarrow_convert::OutputCompression;
 pub(crate) type Auto<T> = Option<T>;
 
 /// Parses an option whose values have names, and lists them in its help.
-pub(super) fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedValueParser<Value = T> {
+pub(super) fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedValueParser<Value = T>
+{
     PossibleValuesParser::new(T::ALL.iter().copied().map(possible)).try_map(|name| name.parse())
 }
 
-/// Parses a type of records, or `auto`. Messages are left out, because `--message` names their type.
+/// Parses a type of records, or `auto`. Messages are left out, because `--message` names their
+/// type.
 pub(super) fn record_type() -> impl TypedValueParser<Value = Auto<RecordType>> {
     let auto = PossibleValue::new("auto").help("Detect the type from the records");
     PossibleValuesParser::new(iter::once(auto).chain(RecordType::SELF_DESCRIBED.map(possible)))
-        .try_map(|name| if name == "auto" { Ok(None) } else { name.parse().map(Some) })
+        .try_map(|name| {
+            if name == "auto" {
+                Ok(None)
+            } else {
+                name.parse().map(Some)
+            }
+        })
 }
 
 fn possible<T: NamedValue>(value: T) -> PossibleValue {
     // Scripts may write a name as SQL does.
-    let alias = value.name().contains('-').then(|| value.name().replace('-', "_"));
-    PossibleValue::new(value.name()).aliases(alias).help(value.help())
+    let alias = value
+        .name()
+        .contains('-')
+        .then(|| value.name().replace('-', "_"));
+    PossibleValue::new(value.name())
+        .aliases(alias)
+        .help(value.help())
 }
 
 /// The help of `--limit`, with the default of each limit.
 pub(super) fn limits() -> String {
     let limits = Limits::default();
     let known = Limit::ALL.map(|limit| format!("{limit}={}", limits.get(limit)));
-    format!("Override a resource limit (repeatable), such as record-bytes=64MB. Defaults: {}", known.join(", "))
+    format!(
+        "Override a resource limit (repeatable), such as record-bytes=64MB. Defaults: {}",
+        known.join(", ")
+    )
 }
 
 /// The help of `--compression`, with the formats and the levels of each compression.
@@ -42,18 +58,32 @@ pub(super) fn compressions() -> String {
             .to_owned();
     for compression in OutputCompression::ALL {
         let levels = compression.levels();
-        let levels = levels.map_or(String::new(), |levels| format!(", levels {} to {}", levels.start(), levels.end()));
-        text.push_str(&format!("\n- {}: {}{levels}", compression.name(), compression.help()));
+        let levels = levels.map_or(String::new(), |levels| {
+            format!(", levels {} to {}", levels.start(), levels.end())
+        });
+        text.push_str(&format!(
+            "\n- {}: {}{levels}",
+            compression.name(),
+            compression.help()
+        ));
     }
     text
 }
 
 /// A limit and its value: a number, or a size.
 pub(super) fn limit(text: &str) -> Result<(Limit, usize), String> {
-    let known = || format!("expected NAME=N, such as record-bytes=64MB; there are {}", Limit::names());
+    let known = || {
+        format!(
+            "expected NAME=N, such as record-bytes=64MB; there are {}",
+            Limit::names()
+        )
+    };
     let (name, value) = text.split_once('=').ok_or_else(known)?;
     let limit = name.trim().parse().map_err(|_| known())?;
-    Ok((limit, usize::try_from(size(value.trim())?).unwrap_or(usize::MAX)))
+    Ok((
+        limit,
+        usize::try_from(size(value.trim())?).unwrap_or(usize::MAX),
+    ))
 }
 
 /// Names of columns or features, and globs of them.
@@ -101,22 +131,30 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn option(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as layout=list")?;
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("expected NAME=VALUE, such as layout=list")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 pub(super) fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    let share = text
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
-/// Parses a size in bytes: a number, and a unit of 1000s (kB, MB, GB, TB) or of 1024s (KiB, MiB, GiB, TiB).
+/// Parses a size in bytes: a number, and a unit of 1000s (kB, MB, GB, TB) or of 1024s (KiB, MiB,
+/// GiB, TiB).
 ///
 /// # Errors
 /// The text is no size.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("expected a size such as 512MB or 1GiB, found {text:?}");
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| wrong())?;
     let unit: f64 = match unit.trim().to_ascii_lowercase().as_str() {
@@ -132,7 +170,11 @@ pub fn size(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     let bytes = number * unit;
-    if bytes >= 1.0 { Ok(bytes as u64) } else { Err(wrong()) }
+    if bytes >= 1.0 {
+        Ok(bytes as u64)
+    } else {
+        Err(wrong())
+    }
 }
 
 /// Parses `HOST:PORT`.
@@ -141,7 +183,10 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// The text has no host, or no port.
 pub fn host_and_port(text: &str) -> Result<(String, u16), String> {
     let port = |port: &str| port.parse().ok().filter(|port| *port != 0);
-    match text.rsplit_once(':').map(|(host, number)| (host, port(number))) {
+    match text
+        .rsplit_once(':')
+        .map(|(host, number)| (host, port(number)))
+    {
         Some((host, Some(port))) if !host.is_empty() => Ok((host.to_owned(), port)),
         _ => Err("expected HOST:PORT".to_owned()),
     }
@@ -159,7 +204,10 @@ mod tests {
     #[test]
     fn names_are_separated_by_commas_outside_of_braces() {
         let check = |text, expect: &[&str]| {
-            assert_eq!(names(text), Ok(NameList(expect.iter().map(ToString::to_string).collect())));
+            assert_eq!(
+                names(text),
+                Ok(NameList(expect.iter().map(ToString::to_string).collect()))
+            );
         };
         check("a", &["a"]);
         check("a b,image/{x,y},c", &["a b", "image/{x,y}", "c"]);

@@ -33,7 +33,8 @@ pub(crate) struct Verify {
     /// Maximum number of faults to list; further ones are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = OUTPUT)]
     pub(crate) max_faults: usize,
-    /// Type of the records; a record that is not a message of this type is a fault (an Example is also a SequenceExample)
+    /// Type of the records; a record that is not a message of this type is a fault (an Example is
+    /// also a SequenceExample)
     #[arg(long, value_name = "TYPE", value_parser = record_type(), default_value = "auto", help_heading = DAMAGE)]
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]

@@ -10,7 +10,9 @@ use std::{
 use anyhow::Result;
 use arrow_schema::SchemaRef;
 use serde_json::{Value, json};
-use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
+use tfarrow_convert::{
+    ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema,
+};
 use tfarrow_scan::RowLosses;
 
 use crate::{
@@ -34,7 +36,9 @@ pub(crate) fn run(args: &Convert) -> Result<u8> {
         return plan(args, sources, dest);
     }
     if args.summary.json && dest == "-" {
-        return Err(Usage("--json needs standard output, which takes the output".to_owned()).into());
+        return Err(
+            Usage("--json needs standard output, which takes the output".to_owned()).into(),
+        );
     }
     run_with(dest, &options(args)?, convert, sources, |run| {
         if args.summary.json {
@@ -49,7 +53,9 @@ pub(crate) fn run(args: &Convert) -> Result<u8> {
 /// Prints the plan of the conversion.
 fn plan(args: &Convert, sources: &[String], dest: &str) -> Result<u8> {
     let (options, progress) = (options(args)?, Progress::default());
-    let plan = match watched(&progress, || tfarrow_convert::dry_run(sources, Path::new(dest), &options, &progress)) {
+    let plan = match watched(&progress, || {
+        tfarrow_convert::dry_run(sources, Path::new(dest), &options, &progress)
+    }) {
         Err(error) if error.is_usage() => {
             stderr::error(&error.into());
             return Ok(USAGE);
@@ -65,7 +71,10 @@ fn plan(args: &Convert, sources: &[String], dest: &str) -> Result<u8> {
 /// The summary of a conversion to `dest`.
 pub(crate) fn json(dest: &Path, report: &ConvertReport) -> Value {
     let counts = |changes: &[(String, u64)]| {
-        changes.iter().map(|(change, times)| (change.clone(), json!(times))).collect::<serde_json::Map<_, _>>()
+        changes
+            .iter()
+            .map(|(change, times)| (change.clone(), json!(times)))
+            .collect::<serde_json::Map<_, _>>()
     };
     json!({
         "dest": dest.to_string_lossy(),
@@ -89,23 +98,34 @@ pub(super) struct Run {
 pub(super) fn run_with(
     dest: &str,
     options: &ConvertOptions,
-    convert: impl Fn(&[String], &Path, &ConvertOptions, &Progress) -> tfarrow_convert::Result<ConvertReport>,
+    convert: impl Fn(
+        &[String],
+        &Path,
+        &ConvertOptions,
+        &Progress,
+    ) -> tfarrow_convert::Result<ConvertReport>,
     sources: &[String],
     close: impl FnOnce(Run) -> Result<u8>,
 ) -> Result<u8> {
     if dest == "-" && std::io::stdout().is_terminal() {
         return Err(Usage(
-            "a terminal cannot show a binary format: redirect the output to a file or a program".to_owned(),
+            "a terminal cannot show a binary format: redirect the output to a file or a program"
+                .to_owned(),
         )
         .into());
     }
     // A destination `-` is standard output.
-    let options = &ConvertOptions { stream: Some(OutputStream::new(std::io::stdout())), ..options.clone() };
+    let options = &ConvertOptions {
+        stream: Some(OutputStream::new(std::io::stdout())),
+        ..options.clone()
+    };
     let start = Instant::now();
     let progress = Arc::new(Progress::default());
     let cancel = Arc::clone(&progress);
     on_interrupt(move || cancel.cancel());
-    let outcome = watched(&progress, || convert(sources, Path::new(dest), options, &progress));
+    let outcome = watched(&progress, || {
+        convert(sources, Path::new(dest), options, &progress)
+    });
     let status = match outcome {
         Ok(report) => {
             print_summary(&report, start.elapsed());
@@ -126,7 +146,9 @@ pub(super) fn run_with(
 
 fn options(args: &Convert) -> Result<ConvertOptions> {
     let defaults = ConvertOptions::default();
-    let shards = args.shards.map(|shards| Reshard::Shards(shards.get() as u64));
+    let shards = args
+        .shards
+        .map(|shards| Reshard::Shards(shards.get() as u64));
     Ok(ConvertOptions {
         to: args.to,
         layout: args.reading.layout,
@@ -143,7 +165,9 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         lossy: args.lossy,
         overwrite: args.overwrite,
         verify_crc: args.verify_crc,
-        row_group_rows: args.row_group_rows.map_or(defaults.row_group_rows, usize::from),
+        row_group_rows: args
+            .row_group_rows
+            .map_or(defaults.row_group_rows, usize::from),
         bloom_filters: NameList::join(&args.bloom_filter),
         page_index: !args.no_page_index,
         exact: args.exact,
@@ -166,14 +190,20 @@ fn schema(args: &Convert) -> Result<Option<SchemaRef>> {
 }
 
 /// Converts with a progress bar.
-fn watched<T>(progress: &Progress, convert: impl FnOnce() -> tfarrow_convert::Result<T>) -> tfarrow_convert::Result<T> {
+fn watched<T>(
+    progress: &Progress,
+    convert: impl FnOnce() -> tfarrow_convert::Result<T>,
+) -> tfarrow_convert::Result<T> {
     let bar = Bar::new(0);
     std::thread::scope(|scope| {
         let (done, ended) = std::sync::mpsc::channel::<()>();
         let bar = &bar;
         if bar.is_shown() {
             scope.spawn(move || {
-                while ended.recv_timeout(TICK).is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout) {
+                while ended
+                    .recv_timeout(TICK)
+                    .is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout)
+                {
                     bar.set(progress.bytes(), progress.total(), progress.records());
                 }
             });
@@ -186,14 +216,25 @@ fn watched<T>(progress: &Progress, convert: impl FnOnce() -> tfarrow_convert::Re
 
 /// Prints the summary and the warnings of a conversion.
 fn print_summary(report: &ConvertReport, took: Duration) {
-    let ConvertReport { shards, files, records, bytes_in, bytes_out, lossy_changes, why_raw, .. } = report;
+    let ConvertReport {
+        shards,
+        files,
+        records,
+        bytes_in,
+        bytes_out,
+        lossy_changes,
+        why_raw,
+        ..
+    } = report;
     let written = match files {
         0 => "to standard output".to_owned(),
         files => format!("in {}", plural(*files, "file")),
     };
     let (records, read) = (plural(*records, "record"), plural(*shards, "file"));
     let (bytes_in, bytes_out, seconds) = (size(*bytes_in), size(*bytes_out), took.as_secs_f64());
-    stderr::print(&format!("{records}: read {bytes_in} in {read}, wrote {bytes_out} {written}, in {seconds:.1} s"));
+    stderr::print(&format!(
+        "{records}: read {bytes_in} in {read}, wrote {bytes_out} {written}, in {seconds:.1} s"
+    ));
     for (what, times) in lossy_changes {
         stderr::print(&format!("{what}: {}", plural(*times, "time")));
     }
@@ -203,12 +244,17 @@ fn print_summary(report: &ConvertReport, took: Duration) {
     why_raw.iter().for_each(|why| stderr::print(why));
     if let (folders @ 1.., Some(deepest)) = (report.new_folders.len(), report.new_folders.last()) {
         let (count, deepest) = (plural(folders as u64, "folder"), deepest.display());
-        stderr::print(&escape(&format!("created {count} above the output: {deepest}")));
+        stderr::print(&escape(&format!(
+            "created {count} above the output: {deepest}"
+        )));
     }
     stderr::skipped_files(&report.skipped_files, &report.missing);
     stderr::splits(&report.splits);
     if let Some(first) = report.kept_outputs.first() {
-        let (count, first) = (plural(report.kept_outputs.len() as u64, "output"), first.display());
+        let (count, first) = (
+            plural(report.kept_outputs.len() as u64, "output"),
+            first.display(),
+        );
         let why = "of the interrupted run has a source that is not among these, and is kept";
         stderr::print(&escape(&format!("{count} {why}, such as {first}")));
     }
@@ -216,7 +262,10 @@ fn print_summary(report: &ConvertReport, took: Duration) {
 
 /// The columns of text whose floats were rounded, in one line.
 pub(crate) fn rounded_text(rounded: &[(String, u64)]) -> String {
-    let losses = RowLosses { changed: rounded.iter().cloned().collect(), ..RowLosses::default() };
+    let losses = RowLosses {
+        changed: rounded.iter().cloned().collect(),
+        ..RowLosses::default()
+    };
     losses.notes().join("; ")
 }
 
@@ -230,7 +279,12 @@ impl Run {
 
     /// The exit status: 3 for lossy values, unparsable or skipped records.
     fn status(&self) -> u8 {
-        let ConvertReport { lossy_changes, has_strays, damage, .. } = &self.report;
+        let ConvertReport {
+            lossy_changes,
+            has_strays,
+            damage,
+            ..
+        } = &self.report;
         let found = !lossy_changes.is_empty() || *has_strays || !damage.is_empty();
         if found { FOUND } else { SUCCESS }
     }

@@ -19,29 +19,51 @@ use crate::{
 
 /// Prints the number of records. Skipped files and records are reported.
 pub(crate) fn run(args: &Count) -> Result<u8> {
-    let Resolved { shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
+    let Resolved {
+        shards,
+        skipped_files,
+        missing,
+    } = resolve_filtered(&args.sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
     let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let counted = count(&shards, &args.damage.read(), cores(), &observer(&progress));
     drop(progress);
-    let Counted { records, damage, wrong_lengths, splits } = counted?;
+    let Counted {
+        records,
+        damage,
+        wrong_lengths,
+        splits,
+    } = counted?;
     stderr::splits(&splits);
     if args.summary.json {
-        output::line(&output::pretty(&json(&shards, &records, &damage, args.per_file))?)?;
+        output::line(&output::pretty(&json(
+            &shards,
+            &records,
+            &damage,
+            args.per_file,
+        ))?)?;
     } else if args.per_file {
-        let line = |(shard, count): (&Shard, &u64)| format!("{count}\t{}", text::escape(&shard.path.to_string_lossy()));
+        let line = |(shard, count): (&Shard, &u64)| {
+            format!("{count}\t{}", text::escape(&shard.path.to_string_lossy()))
+        };
         let lines: Vec<_> = shards.iter().zip(&records).map(line).collect();
         output::line(&lines.join("\n"))?;
     } else {
         output::line(&records.iter().sum::<u64>().to_string())?;
     }
-    wrong_lengths.iter().for_each(|error| stderr::print(&text::escape(&error.to_string())));
+    wrong_lengths
+        .iter()
+        .for_each(|error| stderr::print(&text::escape(&error.to_string())));
     if !damage.is_empty() {
         stderr::skipped_records(&damage);
     }
-    Ok(if damage.is_empty() && wrong_lengths.is_empty() { SUCCESS } else { FOUND })
+    Ok(if damage.is_empty() && wrong_lengths.is_empty() {
+        SUCCESS
+    } else {
+        FOUND
+    })
 }
 
 /// The number of records, with `per_file` also of each file.
@@ -54,7 +76,10 @@ fn json(shards: &[Shard], records: &[u64], damage: &DamageReport, per_file: bool
         "skipped": skipped_json(damage),
     });
     if per_file && let Value::Object(fields) = &mut found {
-        fields.insert("per_file".to_owned(), shards.iter().zip(records).map(of_file).collect());
+        fields.insert(
+            "per_file".to_owned(),
+            shards.iter().zip(records).map(of_file).collect(),
+        );
     }
     found
 }

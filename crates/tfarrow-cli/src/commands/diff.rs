@@ -7,7 +7,9 @@ use tfarrow_codec::{
     Kind, Role,
     diff::{Difference, DifferenceKind, FeatureValue, Tolerance},
 };
-use tfarrow_convert::{DataSetDiff, DiffOptions, Error, KeyReport, Progress, RecordDifference, diff};
+use tfarrow_convert::{
+    DataSetDiff, DiffOptions, Error, KeyReport, Progress, RecordDifference, diff,
+};
 use tfarrow_dataset::DamageReport;
 
 use crate::{
@@ -25,11 +27,17 @@ const SHOWN: usize = 60;
 pub(crate) fn run(args: &Diff) -> Result<u8> {
     let options = options(args);
     if [&args.left, &args.right] == ["-", "-"] {
-        return Err(
-            Usage("standard input can be read only once: name a file for one of the data sets".to_owned()).into()
-        );
+        return Err(Usage(
+            "standard input can be read only once: name a file for one of the data sets".to_owned(),
+        )
+        .into());
     }
-    let found = match diff(&[&args.left], &[&args.right], &options, &Progress::default()) {
+    let found = match diff(
+        &[&args.left],
+        &[&args.right],
+        &options,
+        &Progress::default(),
+    ) {
         Err(error @ (Error::Selection { .. } | Error::Usage(_) | Error::Exists { .. })) => {
             stderr::error(&error.into());
             return Ok(USAGE);
@@ -47,18 +55,32 @@ pub(crate) fn run(args: &Diff) -> Result<u8> {
     };
     unless_closed(output::line(&text).map_err(Into::into))?;
     found.why_raw.iter().for_each(|why| stderr::print(why));
-    let skipped: Vec<_> = names.into_iter().zip(&found.skipped).filter(|(_, skipped)| !skipped.is_empty()).collect();
+    let skipped: Vec<_> = names
+        .into_iter()
+        .zip(&found.skipped)
+        .filter(|(_, skipped)| !skipped.is_empty())
+        .collect();
     let text = |name: &str, skipped| format!("{}: {}", escape(name), stderr::skipped_text(skipped));
-    skipped.iter().for_each(|(name, skipped)| stderr::print(&text(name, skipped)));
-    Ok(if found.is_equal() && skipped.is_empty() { SUCCESS } else { FOUND })
+    skipped
+        .iter()
+        .for_each(|(name, skipped)| stderr::print(&text(name, skipped)));
+    Ok(if found.is_equal() && skipped.is_empty() {
+        SUCCESS
+    } else {
+        FOUND
+    })
 }
 
 fn options(args: &Diff) -> DiffOptions {
     let defaults = DiffOptions::default();
     let has_tolerance = args.tolerance.is_some() || args.relative_tolerance.is_some();
-    let tolerance =
-        Tolerance { absolute: args.tolerance.unwrap_or(0.0), relative: args.relative_tolerance.unwrap_or(0.0) };
-    let limit = args.memory_limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let tolerance = Tolerance {
+        absolute: args.tolerance.unwrap_or(0.0),
+        relative: args.relative_tolerance.unwrap_or(0.0),
+    };
+    let limit = args
+        .memory_limit
+        .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     DiffOptions {
         record_type: args.record_type,
         read: args.damage.read(),
@@ -72,7 +94,8 @@ fn options(args: &Diff) -> DiffOptions {
     }
 }
 
-/// The first differences, the number of differences of each feature, and a summary. `names` are those of the data sets.
+/// The first differences, the number of differences of each feature, and a summary. `names` are
+/// those of the data sets.
 pub(crate) fn text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> String {
     let mut text = String::new();
     for difference in &found.first {
@@ -80,24 +103,45 @@ pub(crate) fn text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Str
     }
     let total = found.features.len();
     for ((role, name), times) in &found.features {
-        text.push_str(&format!("{}: differs in {}\n", feature(*role, name), plural(*times, "record")));
+        text.push_str(&format!(
+            "{}: differs in {}\n",
+            feature(*role, name),
+            plural(*times, "record")
+        ));
     }
     if total > 0 {
         text.push('\n');
     }
     for (name, records) in names.into_iter().zip(found.records) {
-        text.push_str(&format!("{}: {}\n", escape(name), plural(records, "record")));
+        text.push_str(&format!(
+            "{}: {}\n",
+            escape(name),
+            plural(records, "record")
+        ));
     }
-    found.keys.iter().for_each(|keys| text.push_str(&keys_text(names, keys)));
+    found
+        .keys
+        .iter()
+        .for_each(|keys| text.push_str(&keys_text(names, keys)));
     text.push_str(&match found.is_equal() {
         true => screen.coloured(GOOD, "equal"),
         false => {
             let (equal, different) = (plural(found.equal, "record"), count(found.different));
             let alone = |count, name| {
-                if count > 0 { format!(", {} of {name} without a partner", self::count(count)) } else { String::new() }
+                if count > 0 {
+                    format!(", {} of {name} without a partner", self::count(count))
+                } else {
+                    String::new()
+                }
             };
-            let (left, right) = (alone(found.unpaired[0], "the first"), alone(found.unpaired[1], "the second"));
-            screen.coloured(BAD, &format!("{equal} equal, {different} different{left}{right}"))
+            let (left, right) = (
+                alone(found.unpaired[0], "the first"),
+                alone(found.unpaired[1], "the second"),
+            );
+            screen.coloured(
+                BAD,
+                &format!("{equal} equal, {different} different{left}{right}"),
+            )
         }
     });
     text
@@ -106,14 +150,24 @@ pub(crate) fn text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Str
 /// Records without a key, and with the key of an earlier one.
 fn keys_text(names: [&str; 2], keys: &KeyReport) -> String {
     let mut text = String::new();
-    for (name, (missing, repeated)) in names.into_iter().zip(keys.missing.into_iter().zip(keys.repeated)) {
+    for (name, (missing, repeated)) in names
+        .into_iter()
+        .zip(keys.missing.into_iter().zip(keys.repeated))
+    {
         let features = escape(&keys.features.join(", "));
         if missing > 0 {
-            text.push_str(&format!("{}: {} without {features}\n", escape(name), plural(missing, "record")));
+            text.push_str(&format!(
+                "{}: {} without {features}\n",
+                escape(name),
+                plural(missing, "record")
+            ));
         }
         if repeated > 0 {
             let records = plural(repeated, "record");
-            text.push_str(&format!("{}: {records} with the {features} of an earlier one\n", escape(name)));
+            text.push_str(&format!(
+                "{}: {records} with the {features} of an earlier one\n",
+                escape(name)
+            ));
         }
     }
     text
@@ -130,14 +184,24 @@ fn cut(text: &str) -> String {
 
 /// Two records that differ, or one without a partner.
 fn record(difference: &RecordDifference, keys: Option<&KeyReport>, screen: Screen) -> String {
-    let place = |place: &Option<_>| place.as_ref().map_or("no record".to_owned(), |place| escape(&format!("{place}")));
+    let place = |place: &Option<_>| {
+        place
+            .as_ref()
+            .map_or("no record".to_owned(), |place| escape(&format!("{place}")))
+    };
     let [left, right] = difference.positions.each_ref().map(place);
-    let key = keys.zip(difference.key.as_ref()).map(|(keys, values)| cut(&escape(&keys.text(values))));
+    let key = keys
+        .zip(difference.key.as_ref())
+        .map(|(keys, values)| cut(&escape(&keys.text(values))));
     let key = key.map_or(String::new(), |key| format!(": {key}"));
     let mut text = screen.coloured(TITLE, &format!("record {}{key}", count(difference.number)));
     text.push_str(&format!("\n  - {left}\n  + {right}\n"));
     for Difference { feature: of, what } in &difference.differences {
-        let of = of.as_ref().map_or("the records".to_owned(), |(role, name)| feature(*role, name));
+        let of = of
+            .as_ref()
+            .map_or("the records".to_owned(), |(role, name)| {
+                feature(*role, name)
+            });
         text.push_str(&format!("  {of}: {}\n", description(what)));
     }
     text.push('\n');
@@ -145,7 +209,11 @@ fn record(difference: &RecordDifference, keys: Option<&KeyReport>, screen: Scree
 }
 
 fn feature(role: Role, name: &str) -> String {
-    let what = if role == Role::Sequence { "feature list" } else { "feature" };
+    let what = if role == Role::Sequence {
+        "feature list"
+    } else {
+        "feature"
+    };
     format!("{what} \"{}\"", escape(name))
 }
 
@@ -160,7 +228,11 @@ fn description(what: &DifferenceKind) -> String {
         DifferenceKind::Kinds(left, right) => format!("{} and {}", kind(*left), kind(*right)),
         DifferenceKind::Steps(left, right) => format!("{left} and {right} steps"),
         DifferenceKind::Lengths(left, right) => format!("{left} and {right} values"),
-        DifferenceKind::Values { step, index, values: [left, right] } => {
+        DifferenceKind::Values {
+            step,
+            index,
+            values: [left, right],
+        } => {
             let step = step.map_or(String::new(), |step| format!("step {step}, "));
             let [left, right] = excerpts([left, right]);
             format!("{step}value {index}: {left} and {right}")
@@ -172,19 +244,32 @@ fn description(what: &DifferenceKind) -> String {
 /// Two values; of long ones the part with the first difference.
 fn excerpts(values: [&FeatureValue; 2]) -> [String; 2] {
     let texts = values.map(|value| escape(&value.to_string()).chars().collect::<Vec<_>>());
-    let same = texts[0].iter().zip(&texts[1]).take_while(|(left, right)| left == right).count();
-    let from = if same < SHOWN / 2 { 0 } else { same - SHOWN / 4 };
+    let same = texts[0]
+        .iter()
+        .zip(&texts[1])
+        .take_while(|(left, right)| left == right)
+        .count();
+    let from = if same < SHOWN / 2 {
+        0
+    } else {
+        same - SHOWN / 4
+    };
     texts.map(|text| {
         let shown: String = text.iter().skip(from).take(SHOWN).collect();
-        let (before, after) = (if from > 0 { "…" } else { "" }, if text.len() > from + SHOWN { "…" } else { "" });
+        let (before, after) = (
+            if from > 0 { "…" } else { "" },
+            if text.len() > from + SHOWN { "…" } else { "" },
+        );
         format!("{before}{shown}{after}")
     })
 }
 
 /// The differences as JSON.
 pub(crate) fn json(found: &DataSetDiff) -> Value {
-    let features =
-        found.features.iter().map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
+    let features = found
+        .features
+        .iter()
+        .map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
     let skipped = |skipped: &DamageReport| json!({"records": skipped.records, "stretches": skipped.ranges, "bytes": skipped.bytes});
     let keys = found.keys.as_ref().map(|keys| {
         json!({"features": keys.features, "missing": keys.missing, "repeated": keys.repeated, "passes": keys.passes})
@@ -220,13 +305,16 @@ fn record_json(difference: &RecordDifference) -> Value {
             .as_ref()
             .map(|place| json!({"file": place.path.to_string_lossy(), "record": place.record, "offset": place.offset}))
     };
-    let differences = difference.differences.iter().map(|Difference { feature, what }| {
-        json!({
-            "feature": feature.as_ref().map(|(_, name)| name),
-            "role": feature.as_ref().map(|(role, _)| role.name()),
-            "what": description(what),
-        })
-    });
+    let differences = difference
+        .differences
+        .iter()
+        .map(|Difference { feature, what }| {
+            json!({
+                "feature": feature.as_ref().map(|(_, name)| name),
+                "role": feature.as_ref().map(|(role, _)| role.name()),
+                "what": description(what),
+            })
+        });
     json!({
         "record": difference.number,
         "key": difference.key.as_ref().map(|key| key.iter().map(|values| values_json(values)).collect::<Vec<_>>()),

@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use arrow_schema::{FieldRef, SchemaRef};
 use serde_json::{Value, json};
-use tfarrow_convert::{ConversionPlan, PlannedJob, PlannedOutputs, PlannedSource, Target, schema_json::type_name};
+use tfarrow_convert::{
+    ConversionPlan, PlannedJob, PlannedOutputs, PlannedSource, Target, schema_json::type_name,
+};
 
 use crate::{
     commands::schema::outlined,
@@ -25,10 +27,24 @@ pub(super) fn print(dest: &str, plan: &ConversionPlan, as_json: bool) -> Result<
 /// The outputs with their sources, the columns, and a summary.
 pub(crate) fn text(plan: &ConversionPlan, screen: Screen) -> String {
     let rows = plan.jobs.iter().map(row).collect();
-    let mut text = text_table(&["output", "source", "size"], &[false, false, true], &[], rows, screen);
+    let mut text = text_table(
+        &["output", "source", "size"],
+        &[false, false, true],
+        &[],
+        rows,
+        screen,
+    );
     for (columns, of) in tables(plan) {
-        let rows = outlined(columns.fields()).into_iter().map(|column| vec![column.name, column.data_type]);
-        let table = text_table(&["column", "type"], &[false, false], &[], rows.collect(), screen);
+        let rows = outlined(columns.fields())
+            .into_iter()
+            .map(|column| vec![column.name, column.data_type]);
+        let table = text_table(
+            &["column", "type"],
+            &[false, false],
+            &[],
+            rows.collect(),
+            screen,
+        );
         text.push_str(&format!("\n{of}\n{table}"));
     }
     text.push_str(&format!("\n{}", summary(plan)));
@@ -37,14 +53,24 @@ pub(crate) fn text(plan: &ConversionPlan, screen: Screen) -> String {
 
 /// A job as a row of a table: its outputs, its sources, and the size of the sources.
 fn row(job: &PlannedJob) -> Vec<String> {
-    let sources: Vec<_> = job.sources.iter().map(|source| source.path.as_path()).collect();
+    let sources: Vec<_> = job
+        .sources
+        .iter()
+        .map(|source| source.path.as_path())
+        .collect();
     let bytes = job.sources.iter().map(|source| source.bytes).sum();
-    vec![first_of(&job.outputs.names()), first_of(&sources), size(bytes)]
+    vec![
+        first_of(&job.outputs.names()),
+        first_of(&sources),
+        size(bytes),
+    ]
 }
 
 /// The first of some paths, and the number of the others.
 fn first_of(paths: &[&Path]) -> String {
-    let first = paths.first().map_or_else(String::new, |path| escape(&path.to_string_lossy()));
+    let first = paths
+        .first()
+        .map_or_else(String::new, |path| escape(&path.to_string_lossy()));
     match paths.len() {
         0 | 1 => first,
         many => format!("{first} and {} more", count(many as u64 - 1)),
@@ -55,8 +81,13 @@ fn first_of(paths: &[&Path]) -> String {
 fn tables(plan: &ConversionPlan) -> Vec<(&SchemaRef, String)> {
     let mut tables: Vec<(&SchemaRef, &PlannedJob, u64)> = Vec::new();
     for job in &plan.jobs {
-        let Some(columns) = &job.columns else { continue };
-        match tables.iter_mut().find(|(known, ..)| known.fields() == columns.fields()) {
+        let Some(columns) = &job.columns else {
+            continue;
+        };
+        match tables
+            .iter_mut()
+            .find(|(known, ..)| known.fields() == columns.fields())
+        {
             Some((.., jobs)) => *jobs += 1,
             None => tables.push((columns, job, 1)),
         }
@@ -66,14 +97,19 @@ fn tables(plan: &ConversionPlan) -> Vec<(&SchemaRef, String)> {
         let outputs = match (is_one, jobs) {
             (true, _) => String::new(),
             (false, 1) => format!(" of {}", first_of(&first.outputs.names())),
-            (false, _) => format!(" of {} and {} more", first_of(&first.outputs.names()), count(jobs - 1)),
+            (false, _) => format!(
+                " of {} and {} more",
+                first_of(&first.outputs.names()),
+                count(jobs - 1)
+            ),
         };
         (columns, format!("columns{outputs}:"))
     };
     tables.into_iter().map(headline).collect()
 }
 
-/// The formats and the sizes, the records that the columns are from, and the outputs that would be replaced.
+/// The formats and the sizes, the records that the columns are from, and the outputs that would be
+/// replaced.
 fn summary(plan: &ConversionPlan) -> String {
     let read = plural(sources(plan) as u64, "file");
     let format = match plan.target {
@@ -81,18 +117,33 @@ fn summary(plan: &ConversionPlan) -> String {
         Target::TfRecord => "TFRecord",
         Target::Arrow => "Arrow",
     };
-    let written =
-        files(plan).map_or_else(|| format!("{format} files"), |files| plural(files, &format!("{format} file")));
+    let written = files(plan).map_or_else(
+        || format!("{format} files"),
+        |files| plural(files, &format!("{format} file")),
+    );
     let mut compressions: Vec<_> = plan.jobs.iter().map(|job| job.compression.name()).collect();
     compressions.dedup();
-    let mut text =
-        format!("would convert {read} ({}) to {written}, compression {}", size(bytes(plan)), compressions.join(", "));
+    let mut text = format!(
+        "would convert {read} ({}) to {written}, compression {}",
+        size(bytes(plan)),
+        compressions.join(", ")
+    );
     if let Some(records) = plan.inferred_from {
-        let what = if plan.is_sampled { "a sample of " } else { "all " };
-        text.push_str(&format!("; the columns are those of {what}{}", plural(records, "record")));
+        let what = if plan.is_sampled {
+            "a sample of "
+        } else {
+            "all "
+        };
+        text.push_str(&format!(
+            "; the columns are those of {what}{}",
+            plural(records, "record")
+        ));
     }
     if let Some(first) = plan.replaced.first() {
-        let (replaced, first) = (plural(plan.replaced.len() as u64, "file"), escape(&first.to_string_lossy()));
+        let (replaced, first) = (
+            plural(plan.replaced.len() as u64, "file"),
+            escape(&first.to_string_lossy()),
+        );
         text.push_str(&format!("; {replaced} would be replaced, such as {first}"));
     }
     text + "; nothing was written"
@@ -103,7 +154,11 @@ fn sources(plan: &ConversionPlan) -> usize {
 }
 
 fn bytes(plan: &ConversionPlan) -> u64 {
-    plan.jobs.iter().flat_map(|job| &job.sources).map(|source| source.bytes).sum()
+    plan.jobs
+        .iter()
+        .flat_map(|job| &job.sources)
+        .map(|source| source.bytes)
+        .sum()
 }
 
 /// The number of output files; `None` if it depends on their size.
@@ -116,10 +171,14 @@ fn files(plan: &ConversionPlan) -> Option<u64> {
     plan.jobs.iter().map(files).sum()
 }
 
-/// The plan as JSON. Columns that all outputs have are those of the plan, and others those of each job.
+/// The plan as JSON. Columns that all outputs have are those of the plan, and others those of each
+/// job.
 pub(crate) fn json(dest: &Path, plan: &ConversionPlan) -> Value {
     let tables = tables(plan);
-    let common = tables.first().filter(|_| tables.len() == 1).map(|(columns, _)| columns_json(columns));
+    let common = tables
+        .first()
+        .filter(|_| tables.len() == 1)
+        .map(|(columns, _)| columns_json(columns));
     let job = |job: &PlannedJob| {
         let source = |source: &PlannedSource| json!({"path": source.path.to_string_lossy(), "bytes": source.bytes});
         let names = job.outputs.names();
@@ -149,6 +208,7 @@ pub(crate) fn json(dest: &Path, plan: &ConversionPlan) -> Value {
 }
 
 fn columns_json(columns: &SchemaRef) -> Value {
-    let column = |field: &FieldRef| json!({"name": field.name(), "type": type_name(field.data_type())});
+    let column =
+        |field: &FieldRef| json!({"name": field.name(), "type": type_name(field.data_type())});
     columns.fields().iter().map(column).collect()
 }

@@ -38,11 +38,16 @@ impl FaultReport<'_> {
         let more = self.total() - self.damage.faults().len() as u64;
         if more > 0 {
             let are = if more == 1 { "is" } else { "are" };
-            stderr::print(&format!("{} {are} counted and not listed", plural(more, "more fault")));
+            stderr::print(&format!(
+                "{} {are} counted and not listed",
+                plural(more, "more fault")
+            ));
         }
         for remedy in self.remedies() {
             match &remedy {
-                Remedy::RaiseLimit(name) => stderr::print(&format!("{name} is a limit: {}", words(&remedy))),
+                Remedy::RaiseLimit(name) => {
+                    stderr::print(&format!("{name} is a limit: {}", words(&remedy)))
+                }
                 _ => stderr::print(&words(&remedy)),
             }
         }
@@ -51,21 +56,36 @@ impl FaultReport<'_> {
 
     /// Prints the faults on standard error, for commands that write data to standard output.
     pub(super) fn print_to_stderr(&self) {
-        let text = |fault: &Fault| escape(&format!("{}{}", fault.error, reading_remedy(&fault.error)));
-        self.damage.faults().iter().for_each(|fault| stderr::print(&text(fault)));
+        let text =
+            |fault: &Fault| escape(&format!("{}{}", fault.error, reading_remedy(&fault.error)));
+        self.damage
+            .faults()
+            .iter()
+            .for_each(|fault| stderr::print(&text(fault)));
     }
 
     /// The faults, one a line.
     pub(crate) fn text(&self, screen: Screen) -> String {
-        let lines: Vec<_> = self.damage.faults().iter().map(|fault| line(fault, screen)).collect();
+        let lines: Vec<_> = self
+            .damage
+            .faults()
+            .iter()
+            .map(|fault| line(fault, screen))
+            .collect();
         lines.join("\n")
     }
 
     /// The remedies for the faults, each once, besides repairing the files.
     fn remedies(&self) -> Vec<Remedy> {
         let mut all = Vec::new();
-        for remedy in self.damage.faults().iter().flat_map(|fault| fault.error.remedies()) {
-            if matches!(remedy, Remedy::RaiseLimit(_) | Remedy::ReadAs(_)) && !all.contains(&remedy) {
+        for remedy in self
+            .damage
+            .faults()
+            .iter()
+            .flat_map(|fault| fault.error.remedies())
+        {
+            if matches!(remedy, Remedy::RaiseLimit(_) | Remedy::ReadAs(_)) && !all.contains(&remedy)
+            {
                 all.push(remedy);
             }
         }
@@ -74,9 +94,16 @@ impl FaultReport<'_> {
 
     /// The faults and their numbers, with the fields of `summary`, which is an object.
     pub(crate) fn json(&self, mut summary: Value) -> Value {
-        let counts = FaultKind::ALL.iter().filter_map(|kind| Some((kind.name(), *self.damage.by_kind().get(kind)?)));
+        let counts = FaultKind::ALL
+            .iter()
+            .filter_map(|kind| Some((kind.name(), *self.damage.by_kind().get(kind)?)));
         summary["counts"] = counts.collect::<BTreeMap<_, _>>().into_iter().collect();
-        summary["faults"] = self.damage.faults().iter().map(|fault| self.fault(fault)).collect();
+        summary["faults"] = self
+            .damage
+            .faults()
+            .iter()
+            .map(|fault| self.fault(fault))
+            .collect();
         summary
     }
 
@@ -94,9 +121,17 @@ impl FaultReport<'_> {
     /// The numbers of faults by kind: `3 faults (2 data, 1 length)`.
     pub(crate) fn summary(&self) -> String {
         let total = self.total();
-        let kinds: Vec<_> =
-            self.damage.by_kind().iter().map(|(kind, times)| format!("{} {}", count(*times), kind.name())).collect();
-        if total == 0 { "no faults".to_owned() } else { format!("{} ({})", plural(total, "fault"), kinds.join(", ")) }
+        let kinds: Vec<_> = self
+            .damage
+            .by_kind()
+            .iter()
+            .map(|(kind, times)| format!("{} {}", count(*times), kind.name()))
+            .collect();
+        if total == 0 {
+            "no faults".to_owned()
+        } else {
+            format!("{} ({})", plural(total, "fault"), kinds.join(", "))
+        }
     }
 }
 
@@ -104,8 +139,12 @@ impl FaultReport<'_> {
 fn line(fault: &Fault, screen: Screen) -> String {
     let text = escape(&fault.error.to_string());
     let lost = match fault.kind() {
-        FaultKind::Length | FaultKind::Limit | FaultKind::Tail => format!(" ({} lost)", plain_bytes(fault.bytes)),
-        FaultKind::Data | FaultKind::Message | FaultKind::Compression | FaultKind::File => String::new(),
+        FaultKind::Length | FaultKind::Limit | FaultKind::Tail => {
+            format!(" ({} lost)", plain_bytes(fault.bytes))
+        }
+        FaultKind::Data | FaultKind::Message | FaultKind::Compression | FaultKind::File => {
+            String::new()
+        }
     };
     format!("{}{lost}", screen.coloured(BAD, &text))
 }
@@ -117,5 +156,8 @@ fn plain_bytes(bytes: u64) -> String {
 
 /// The names of shards.
 pub(super) fn names(shards: &[Shard]) -> Vec<String> {
-    shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect()
+    shards
+        .iter()
+        .map(|shard| shard.path.to_string_lossy().into_owned())
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! `tfarrow head`: the first records as JSON lines. Only the records shown are read, so that a large data set takes no
-//! longer.
+//! `tfarrow head`: the first records as JSON lines. Only the records shown are read, so that a
+//! large data set takes no longer.
 
 use std::{collections::BTreeMap, io::Write, mem, sync::Arc};
 
@@ -11,13 +11,15 @@ use serde::{
     ser::{SerializeMap, SerializeSeq},
 };
 use tfarrow_codec::{
-    Category, DecoderBuilder, Layout, Limits, OnError, RecordType, Records, Role, Summary, VerifyCrc,
+    Category, DecoderBuilder, Layout, Limits, OnError, RecordType, Records, Role, Summary,
+    VerifyCrc,
     infer::WireMessage,
     schema::{FEATURE, role_of},
 };
 use tfarrow_columnar::{first_rows, write_json};
 use tfarrow_dataset::{
-    ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads, resolve, tfds_splits,
+    ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads,
+    resolve, tfds_splits,
 };
 use tfarrow_scan::stated_records;
 
@@ -40,10 +42,21 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
     stderr::splits(&tfds_splits(&shards));
     // The first bytes of other objects in stores are not needed.
     read_heads(shards.get_mut(..1).unwrap_or_default())?;
-    shards.iter().try_for_each(|shard| args.message.check(shard))?;
+    shards
+        .iter()
+        .try_for_each(|shard| args.message.check(shard))?;
     let message = args.message.of(&shards, record_type)?;
-    let message = message.map(|message| message.schema(&read.limits)).transpose()?;
-    let mut printer = Printer { out: output::stdout(), style, record_type, message, has_named: false, read };
+    let message = message
+        .map(|message| message.schema(&read.limits))
+        .transpose()?;
+    let mut printer = Printer {
+        out: output::stdout(),
+        style,
+        record_type,
+        message,
+        has_named: false,
+        read,
+    };
     let mut left = args.records;
     if record_type != Some(RecordType::Raw) && printer.message.is_none() {
         check_one_payload(&shards)?;
@@ -76,7 +89,8 @@ struct Printer {
     record_type: Option<RecordType>,
     /// The columns of the records, if they are messages of a type that is known.
     message: Option<SchemaRef>,
-    /// Whether the probable kind of raw records, or a field of messages without a column, was reported.
+    /// Whether the probable kind of raw records, or a field of messages without a column, was
+    /// reported.
     has_named: bool,
     read: ReadOptions,
 }
@@ -90,13 +104,15 @@ impl Printer {
         {
             let count = records.len().min(*left);
             *left -= count;
-            self.chunk(records, count).with_context(|| shard.path.display().to_string())?;
+            self.chunk(records, count)
+                .with_context(|| shard.path.display().to_string())?;
             self.out.flush()?;
         }
         Ok(())
     }
 
-    /// Prints the first records of a Parquet or Arrow file that was converted from TFRecord, or the rows of another one.
+    /// Prints the first records of a Parquet or Arrow file that was converted from TFRecord, or the
+    /// rows of another one.
     fn converted(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
         let limits = self.read.limits;
         let Some((stated, mut records)) = stated_records(shard, &limits)? else {
@@ -118,7 +134,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints the first rows of a file of another format than TFRecord, at most `left`, without their null values.
+    /// Prints the first rows of a file of another format than TFRecord, at most `left`, without
+    /// their null values.
     fn rows(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
         let mut batches = first_rows(shard, *left as u64)?;
         while *left > 0
@@ -143,10 +160,14 @@ impl Printer {
         let mut decoder = decoder.build_batch_decoder()?;
         match decoder.decode(&records) {
             Ok(batch) => {
-                if let Some((field, _)) = decoder.foreign_fields().filter(|_| !mem::replace(&mut self.has_named, true))
+                if let Some((field, _)) = decoder
+                    .foreign_fields()
+                    .filter(|_| !mem::replace(&mut self.has_named, true))
                 {
                     let what = "extensions, or not defined by the descriptor";
-                    stderr::print(&format!("the messages have fields without columns, such as field {field}: {what}"));
+                    stderr::print(&format!(
+                        "the messages have fields without columns, such as field {field}: {what}"
+                    ));
                 }
                 self.objects(&batch)
             }
@@ -180,7 +201,9 @@ impl Printer {
                 let mut summary = Summary::with_limits(0, self.read.limits);
                 // The records before a corrupt one suffice, and are shown.
                 match summary.observe(&sample, VerifyCrc::Always) {
-                    Err(error) if error.category() != Category::Corrupt || summary.records() == 0 => {
+                    Err(error)
+                        if error.category() != Category::Corrupt || summary.records() == 0 =>
+                    {
                         return Err(error.into());
                     }
                     _ => summary.record_type(),
@@ -193,14 +216,19 @@ impl Printer {
         }
     }
 
-    /// Prints the first `count` records of an unknown type: their bytes, and the fields of those that are protobuf messages.
-    /// Reports what they probably are.
+    /// Prints the first `count` records of an unknown type: their bytes, and the fields of those
+    /// that are protobuf messages. Reports what they probably are.
     fn raw(&mut self, records: &Records, count: usize) -> Result<()> {
         if !self.has_named {
             self.has_named = true;
             let sample: Vec<_> = records.iter().take(SAMPLE).collect();
-            if let Some(probable) = ProbablePayload::of_records(&sample).filter(|probable| !probable.is_text) {
-                stderr::print(&format!("the records are no tf.Examples, and probably {}", probable.name));
+            if let Some(probable) =
+                ProbablePayload::of_records(&sample).filter(|probable| !probable.is_text)
+            {
+                stderr::print(&format!(
+                    "the records are no tf.Examples, and probably {}",
+                    probable.name
+                ));
             }
         }
         let (shown, _) = records.clone().split_at(count);
@@ -208,14 +236,20 @@ impl Printer {
         for (row, record) in shown.iter().enumerate() {
             let record_json = Cell::new(batch.column(0).as_ref(), row, self.style);
             let message = WireMessage::parse(record);
-            let fields = message.as_ref().map(|message| WireJson { message, style: self.style });
-            self.line(&RawRecord { record: record_json, fields })?;
+            let fields = message.as_ref().map(|message| WireJson {
+                message,
+                style: self.style,
+            });
+            self.line(&RawRecord {
+                record: record_json,
+                fields,
+            })?;
         }
         Ok(())
     }
 
-    /// Prints records: together where they have one schema, else by halves. A single record that cannot be decoded is the
-    /// error.
+    /// Prints records: together where they have one schema, else by halves. A single record that
+    /// cannot be decoded is the error.
     fn print(&mut self, records: Records, record_type: RecordType) -> Result<()> {
         match decode(&records, record_type, self.read.limits) {
             Ok(batch) => self.batch(&batch, record_type),
@@ -231,23 +265,46 @@ impl Printer {
 
     fn batch(&mut self, batch: &RecordBatch, record_type: RecordType) -> Result<()> {
         let schema = batch.schema();
-        let columns: Vec<_> =
-            schema.fields().iter().zip(batch.columns()).map(|(field, array)| Column::new(field, array)).collect();
+        let columns: Vec<_> = schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .map(|(field, array)| Column::new(field, array))
+            .collect();
         let style = self.style;
-        (0..batch.num_rows()).try_for_each(|row| self.line(&Record { columns: &columns, row, record_type, style }))
+        (0..batch.num_rows()).try_for_each(|row| {
+            self.line(&Record {
+                columns: &columns,
+                row,
+                record_type,
+                style,
+            })
+        })
     }
 }
 
-fn decode(records: &Records, record_type: RecordType, limits: Limits) -> Result<RecordBatch, tfarrow_codec::Error> {
+fn decode(
+    records: &Records,
+    record_type: RecordType,
+    limits: Limits,
+) -> Result<RecordBatch, tfarrow_codec::Error> {
     let mut summary = Summary::with_limits(0, limits).with_record_type(Some(record_type));
     if record_type != RecordType::Raw {
         summary.observe(records, VerifyCrc::Always)?;
         if let Some((place, error)) = summary.first_unparsable() {
-            return Err(records.parse_error(error, (place.record - records.first()) as usize, record_type, &limits));
+            return Err(records.parse_error(
+                error,
+                (place.record - records.first()) as usize,
+                record_type,
+                &limits,
+            ));
         }
     }
     let schema = summary.schema(Layout::List, Some(record_type))?;
-    DecoderBuilder::new(schema).with_limits(limits).build_batch_decoder()?.decode(records)
+    DecoderBuilder::new(schema)
+        .with_limits(limits)
+        .build_batch_decoder()?
+        .decode(records)
 }
 
 struct Column<'a> {
@@ -262,12 +319,24 @@ struct Column<'a> {
 impl<'a> Column<'a> {
     fn new(field: &'a Field, array: &'a ArrayRef) -> Self {
         let role = role_of(field);
-        let examples = array.as_list_opt::<i32>().filter(|_| role == Some(Role::Examples));
+        let examples = array
+            .as_list_opt::<i32>()
+            .filter(|_| role == Some(Role::Examples));
         let examples = examples.and_then(|lists| lists.values().as_struct_opt());
         let of_examples = examples.map_or_else(Vec::new, |examples| {
-            examples.fields().iter().zip(examples.columns()).map(|(field, array)| Self::new(field, array)).collect()
+            examples
+                .fields()
+                .iter()
+                .zip(examples.columns())
+                .map(|(field, array)| Self::new(field, array))
+                .collect()
         });
-        Self { name: field.metadata().get(FEATURE).unwrap_or(field.name()), role, array, of_examples }
+        Self {
+            name: field.metadata().get(FEATURE).unwrap_or(field.name()),
+            role,
+            array,
+            of_examples,
+        }
     }
 }
 
@@ -291,7 +360,13 @@ struct Row<'a> {
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (field, array) in self.batch.schema_ref().fields().iter().zip(self.batch.columns()) {
+        for (field, array) in self
+            .batch
+            .schema_ref()
+            .fields()
+            .iter()
+            .zip(self.batch.columns())
+        {
             let cell = Cell::new(array.as_ref(), self.row, self.style);
             if !cell.is_null() {
                 map.serialize_entry(field.name(), &cell)?;
@@ -313,7 +388,9 @@ impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.record_type {
             RecordType::Example => self.features(Role::Feature).serialize(serializer),
-            RecordType::Raw | RecordType::Message => self.features(Role::Record).serialize(serializer),
+            RecordType::Raw | RecordType::Message => {
+                self.features(Role::Record).serialize(serializer)
+            }
             RecordType::ExampleList => {
                 let mut map = serializer.serialize_map(Some(2))?;
                 map.serialize_entry("context", &self.features(Role::Context))?;
@@ -333,14 +410,25 @@ impl Serialize for Record<'_> {
 impl<'a> Record<'a> {
     /// The examples of the record.
     fn examples(&self) -> Vec<Record<'_>> {
-        let Some(column) = self.columns.iter().find(|column| column.role == Some(Role::Examples)) else {
+        let Some(column) = self
+            .columns
+            .iter()
+            .find(|column| column.role == Some(Role::Examples))
+        else {
             return Vec::new();
         };
         let offsets = column.array.as_list::<i32>().value_offsets();
-        let (Some(from), Some(to)) = (offsets.get(self.row), offsets.get(self.row + 1)) else { return Vec::new() };
+        let (Some(from), Some(to)) = (offsets.get(self.row), offsets.get(self.row + 1)) else {
+            return Vec::new();
+        };
         let example = |row| {
             let record_type = RecordType::Example;
-            Record { columns: &column.of_examples, row: row as usize, record_type, style: self.style }
+            Record {
+                columns: &column.of_examples,
+                row: row as usize,
+                record_type,
+                style: self.style,
+            }
         };
         (*from..*to).map(example).collect()
     }
@@ -357,11 +445,15 @@ impl<'a> Record<'a> {
                 };
                 features.insert(column.name, feature);
             }
-            let unset = column.role == Some(Role::Unset) && matches!(role, Role::Feature | Role::Context);
+            let unset =
+                column.role == Some(Role::Unset) && matches!(role, Role::Feature | Role::Context);
             if unset && !column.array.is_null(self.row) {
                 let names = column.array.as_list::<i32>();
                 let offsets = names.value_offsets();
-                let (Some(from), Some(to)) = (offsets.get(self.row), offsets.get(self.row + 1)) else { continue };
+                let (Some(from), Some(to)) = (offsets.get(self.row), offsets.get(self.row + 1))
+                else {
+                    continue;
+                };
                 let names = names.values().as_string::<i32>();
                 features.extend((*from..*to).map(|at| (names.value(at as usize), Feature::Unset)));
             }

@@ -34,7 +34,12 @@ const NO_COLUMNS: &str = "these are parts of `schema --format pbtxt`, which have
 
 /// Merges the parts, and prints the result.
 pub(crate) fn run(args: &Merge) -> Result<u8> {
-    let MergedResult { shards, settings, notes, content } = read(&args.parts)?;
+    let MergedResult {
+        shards,
+        settings,
+        notes,
+        content,
+    } = read(&args.parts)?;
     let settings = PartSettings::parse(&settings)?;
     args.check(&settings.command)?;
     notes.iter().for_each(|note| stderr::print(&escape(note)));
@@ -45,7 +50,8 @@ pub(crate) fn run(args: &Merge) -> Result<u8> {
             if format == SchemaFormat::Pbtxt {
                 return Err(Usage(NO_VALUES.to_owned()).into());
             }
-            let found = InferredSchema::new(shards, inferred, layout, settings.record_type)?.with_probable(probable);
+            let found = InferredSchema::new(shards, inferred, layout, settings.record_type)?
+                .with_probable(probable);
             schema::print(&found, format, &settings.sources)
         }
         MergedContent::Statistics(statistics) if settings.command == schema::NAME => {
@@ -58,21 +64,42 @@ pub(crate) fn run(args: &Merge) -> Result<u8> {
             let report = StatisticsReport::new(statistics.summarize());
             stats::print(args.format(&settings)?, &statistics, &report)
         }
-        MergedContent::Slices(by, found) => {
-            stats::print(args.format(&settings)?, &found.all, &StatisticsReport::sliced(&found, &by))
-        }
+        MergedContent::Slices(by, found) => stats::print(
+            args.format(&settings)?,
+            &found.all,
+            &StatisticsReport::sliced(&found, &by),
+        ),
         MergedContent::Comparison(compared, None) => {
-            let update = args.update.as_deref().map(validate::create_update).transpose()?;
+            let update = args
+                .update
+                .as_deref()
+                .map(validate::create_update)
+                .transpose()?;
             validate::print(&compared, args.format(&settings)?, update)
         }
         MergedContent::Comparison(compared, Some(profile)) => {
             let Some(output) = &args.output else {
-                return Err(Usage("these are parts of a report: name its page with -o FILE".to_owned()).into());
+                return Err(Usage(
+                    "these are parts of a report: name its page with -o FILE".to_owned(),
+                )
+                .into());
             };
             let json = args.json || settings.format.as_deref() == Some(report::JSON);
             report::check(output, json)?;
-            let title = args.title.clone().or(settings.title).unwrap_or_else(|| page::title(&settings.sources));
-            report::write(output, json, &title, &compared, &profile, &shards, &EventCurves::default())
+            let title = args
+                .title
+                .clone()
+                .or(settings.title)
+                .unwrap_or_else(|| page::title(&settings.sources));
+            report::write(
+                output,
+                json,
+                &title,
+                &compared,
+                &profile,
+                &shards,
+                &EventCurves::default(),
+            )
         }
     }
 }
@@ -85,10 +112,13 @@ impl Merge {
             ("--title", self.title.is_some(), report::NAME),
             ("--update", self.update.is_some(), validate::NAME),
         ];
-        match options.into_iter().find(|(_, is_given, of)| *is_given && *of != command) {
-            Some((option, _, of)) => {
-                Err(Usage(format!("{option} is an option of {of}, and these are parts of {command}")))
-            }
+        match options
+            .into_iter()
+            .find(|(_, is_given, of)| *is_given && *of != command)
+        {
+            Some((option, _, of)) => Err(Usage(format!(
+                "{option} is an option of {of}, and these are parts of {command}"
+            ))),
             None if self.format.is_some() && command == report::NAME => {
                 Err(Usage("a report has one format".to_owned()))
             }
@@ -99,10 +129,24 @@ impl Merge {
     /// The output format: that of the command line, or else that of the parts.
     fn format<F: ValueEnum>(&self, settings: &PartSettings) -> Result<F> {
         let json = self.json.then_some("json");
-        let name = required(json.or(self.format.as_deref()).or(settings.format.as_deref()), FORMAT)?;
-        let known = || F::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        let known = || known().map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ");
-        Ok(F::from_str(name, false).map_err(|_| Usage(format!("there is no format {name}; there are {}", known())))?)
+        let name = required(
+            json.or(self.format.as_deref())
+                .or(settings.format.as_deref()),
+            FORMAT,
+        )?;
+        let known = || {
+            F::value_variants()
+                .iter()
+                .filter_map(ValueEnum::to_possible_value)
+        };
+        let known = || {
+            known()
+                .map(|value| value.get_name().to_owned())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        Ok(F::from_str(name, false)
+            .map_err(|_| Usage(format!("there is no format {name}; there are {}", known())))?)
     }
 }
 
@@ -113,7 +157,8 @@ fn read(parts: &[String]) -> Result<MergedResult> {
     let mut merger = PartMerger::default();
     for shard in &found.shards {
         let name = || shard.path.display().to_string();
-        let part = PartialResult::from_bytes(&shard.read_all(PartialResult::MAGIC, MAX_BYTES)?).with_context(name)?;
+        let part = PartialResult::from_bytes(&shard.read_all(PartialResult::MAGIC, MAX_BYTES)?)
+            .with_context(name)?;
         merger.add(part).map_err(cause).with_context(name)?;
     }
     merger.finish().map_err(cause)

@@ -1,5 +1,5 @@
-//! The subcommands, one file or folder each, from the arguments to the exit status. `inspect`, `faults`, `partial` and
-//! `part_settings` are shared by several of them.
+//! The subcommands, one file or folder each, from the arguments to the exit status. `inspect`,
+//! `faults`, `partial` and `part_settings` are shared by several of them.
 
 pub(crate) mod completions;
 pub(crate) mod convert;

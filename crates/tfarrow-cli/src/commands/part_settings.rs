@@ -1,4 +1,5 @@
-//! The settings of a command in the results of parts, by which `tfarrow merge` prints what one run prints.
+//! The settings of a command in the results of parts, by which `tfarrow merge` prints what one run
+//! prints.
 
 use std::collections::BTreeMap;
 
@@ -34,27 +35,50 @@ pub struct PartSettings {
 }
 
 impl PartSettings {
-    /// Returns the settings by name, as the results of parts have them. The sources have no queries, which may be secrets such as
-    /// signatures, and which may differ between processes.
+    /// Returns the settings by name, as the results of parts have them. The sources have no
+    /// queries, which may be secrets such as signatures, and which may differ between processes.
     ///
     /// # Errors
     /// A failure of the JSON writer, of which no case is known.
     pub fn to_map(&self) -> Result<BTreeMap<String, String>> {
-        let Self { command, sources, baseline, format, layout, record_type, title } = self;
+        let Self {
+            command,
+            sources,
+            baseline,
+            format,
+            layout,
+            record_type,
+            title,
+        } = self;
         let list = |sources: &[String]| {
-            serde_json::to_string(&sources.iter().map(|source| without_query(source)).collect::<Vec<_>>())
+            serde_json::to_string(
+                &sources
+                    .iter()
+                    .map(|source| without_query(source))
+                    .collect::<Vec<_>>(),
+            )
         };
-        let baseline = if baseline.is_empty() { None } else { Some(list(baseline)?) };
+        let baseline = if baseline.is_empty() {
+            None
+        } else {
+            Some(list(baseline)?)
+        };
         let settings = [
             (COMMAND, Some(command.clone())),
             (SOURCES, Some(list(sources)?)),
             (BASELINE, baseline),
             (FORMAT, format.clone()),
             (LAYOUT, layout.map(|layout| layout.name().to_owned())),
-            (RECORD_TYPE, record_type.map(|record_type| record_type.name().to_owned())),
+            (
+                RECORD_TYPE,
+                record_type.map(|record_type| record_type.name().to_owned()),
+            ),
             (TITLE, title.clone()),
         ];
-        Ok(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+        Ok(settings
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect())
     }
 
     /// Parses settings, which come from a file and are not trusted.
@@ -66,10 +90,15 @@ impl PartSettings {
         Ok(Self {
             command: text(COMMAND)?.clone(),
             sources: serde_json::from_str(text(SOURCES)?)?,
-            baseline: settings.get(BASELINE).map_or(Ok(Vec::new()), |list| serde_json::from_str(list))?,
+            baseline: settings
+                .get(BASELINE)
+                .map_or(Ok(Vec::new()), |list| serde_json::from_str(list))?,
             format: settings.get(FORMAT).cloned(),
             layout: settings.get(LAYOUT).map(|name| name.parse()).transpose()?,
-            record_type: settings.get(RECORD_TYPE).map(|name| name.parse()).transpose()?,
+            record_type: settings
+                .get(RECORD_TYPE)
+                .map(|name| name.parse())
+                .transpose()?,
             title: settings.get(TITLE).cloned(),
         })
     }
@@ -77,9 +106,11 @@ impl PartSettings {
 
 /// A source without its query, if it is the URL of a file on a web server.
 fn without_query(source: &str) -> &str {
-    let is_url = ["http://", "https://"]
-        .iter()
-        .any(|scheme| source.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    let is_url = ["http://", "https://"].iter().any(|scheme| {
+        source
+            .get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    });
     match source.split_once('?') {
         Some((url, _)) if is_url => url,
         _ => source,
@@ -97,17 +128,36 @@ mod tests {
 
     #[test]
     fn queries_of_sources_are_left_out() {
-        let sources = ["https://host/a.tfrecord?signature=secret", "HTTP://host/b?x", "s3://bucket/?.tfrecord", "a?.b"];
-        let settings = PartSettings { sources: sources.map(str::to_owned).to_vec(), ..PartSettings::default() };
+        let sources = [
+            "https://host/a.tfrecord?signature=secret",
+            "HTTP://host/b?x",
+            "s3://bucket/?.tfrecord",
+            "a?.b",
+        ];
+        let settings = PartSettings {
+            sources: sources.map(str::to_owned).to_vec(),
+            ..PartSettings::default()
+        };
         let map = settings.to_map().unwrap();
         assert!(!map[SOURCES].contains("secret"));
         let restored = PartSettings::parse(&map).unwrap().sources;
-        assert_eq!(restored, ["https://host/a.tfrecord", "HTTP://host/b", "s3://bucket/?.tfrecord", "a?.b"]);
+        assert_eq!(
+            restored,
+            [
+                "https://host/a.tfrecord",
+                "HTTP://host/b",
+                "s3://bucket/?.tfrecord",
+                "a?.b"
+            ]
+        );
     }
 
     #[test]
     fn settings_are_restored_from_their_map() {
-        let least = PartSettings { command: "stats".to_owned(), ..PartSettings::default() };
+        let least = PartSettings {
+            command: "stats".to_owned(),
+            ..PartSettings::default()
+        };
         let all = PartSettings {
             command: "schema".to_owned(),
             sources: vec!["a \"b\"".to_owned(), "c\n".to_owned()],
@@ -123,6 +173,9 @@ mod tests {
             assert_eq!(PartSettings::parse(&map).unwrap(), settings);
         }
         let error = PartSettings::parse(&BTreeMap::new()).unwrap_err();
-        assert_eq!(error.to_string(), "the parts do not have the setting command");
+        assert_eq!(
+            error.to_string(),
+            "the parts do not have the setting command"
+        );
     }
 }

@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use tfarrow_dataset::{FormatFilter, OutputFile, Part, Resolved, Shard, resolve_filtered, tfds_splits};
+use tfarrow_dataset::{
+    FormatFilter, OutputFile, Part, Resolved, Shard, resolve_filtered, tfds_splits,
+};
 use tfarrow_scan::InferOptions;
 use tfarrow_stats::{PartError, PartWork, PartialResult};
 
@@ -28,7 +30,9 @@ pub(crate) fn cause(error: PartError) -> anyhow::Error {
 
 /// The name of a value of an option, such as a format.
 pub(super) fn value_name(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    value
+        .to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// The shards of a part; all shards without one.
@@ -46,9 +50,16 @@ pub(super) fn share(shards: Vec<Shard>, part: Option<Part>) -> Result<Vec<Shard>
 /// # Errors
 /// Standard input or a pipe, which can be read only once, and whose size is not known.
 pub(crate) fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
-    let Some(stream) = shards.iter().find(|shard| shard.is_stream()) else { return Ok(()) };
-    let name = if stream.is_stdin() { "standard input".into() } else { stream.path.display().to_string() };
-    let why = "has no parts, because only one process can read it: copy it to a file, and name that file";
+    let Some(stream) = shards.iter().find(|shard| shard.is_stream()) else {
+        return Ok(());
+    };
+    let name = if stream.is_stdin() {
+        "standard input".into()
+    } else {
+        stream.path.display().to_string()
+    };
+    let why =
+        "has no parts, because only one process can read it: copy it to a file, and name that file";
     Err(Usage(format!("{name} {why}")))
 }
 
@@ -56,8 +67,9 @@ pub(crate) fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
 pub(super) struct PartSource {
     /// All shards. Those of the part can be read repeatedly.
     pub(super) shards: Vec<Shard>,
-    /// The notes about files that were skipped, and about missing shards. Results of other parts among the files, which appear
-    /// while the part is read, make them differ from those of other parts.
+    /// The notes about files that were skipped, and about missing shards. Results of other parts
+    /// among the files, which appear while the part is read, make them differ from those of other
+    /// parts.
     pub(super) notes: Vec<String>,
 }
 
@@ -66,7 +78,11 @@ pub(super) struct PartSource {
 /// # Errors
 /// As [`check_sources`], and I/O errors.
 pub(super) fn source(sources: &[String], part: Part) -> Result<PartSource> {
-    let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
+    let Resolved {
+        mut shards,
+        skipped_files,
+        missing,
+    } = resolve_filtered(sources, FormatFilter::Any)?;
     let splits = tfds_splits(&shards);
     stderr::skipped_files(&skipped_files, &missing);
     stderr::splits(&splits);
@@ -76,7 +92,8 @@ pub(super) fn source(sources: &[String], part: Part) -> Result<PartSource> {
     Ok(PartSource { shards, notes })
 }
 
-/// Reads a part of a data set, and writes the result. Anomalies and damage are those of the data set, so that `merge` reports them.
+/// Reads a part of a data set, and writes the result. Anomalies and damage are those of the data
+/// set, so that `merge` reports them.
 pub(super) fn write(
     args: &PartArgs,
     part: Part,
@@ -86,7 +103,9 @@ pub(super) fn write(
     options: &InferOptions,
 ) -> Result<u8> {
     match &args.partial {
-        Some(path) => output::refuse_other_file(path, PartialResult::MAGIC, "the result of a part")?,
+        Some(path) => {
+            output::refuse_other_file(path, PartialResult::MAGIC, "the result of a part")?
+        }
         None if io::stdout().is_terminal() => {
             let why = "a terminal cannot show the result of a part: name a file with --partial, or redirect the output";
             return Err(Usage(why.to_owned()).into());
@@ -95,9 +114,18 @@ pub(super) fn write(
     }
     let own = shards.get(part.range(shards)).unwrap_or_default();
     let progress = Bar::new(own.iter().map(|shard| shard.size).sum());
-    let options = InferOptions { part: Some(part), ..*options };
-    let result =
-        PartialResult::read(shards, work, settings.to_map()?, &options, &observer(&progress)).map_err(cause)?;
+    let options = InferOptions {
+        part: Some(part),
+        ..*options
+    };
+    let result = PartialResult::read(
+        shards,
+        work,
+        settings.to_map()?,
+        &options,
+        &observer(&progress),
+    )
+    .map_err(cause)?;
     drop(progress);
     let bytes = result.with_notes(notes.clone()).to_bytes();
     match &args.partial {
@@ -105,7 +133,8 @@ pub(super) fn write(
         Some(path) => {
             // Creates the folder as well, which none of the jobs of an array can expect of another.
             let mut file = OutputFile::create(path, true)?;
-            file.write_all(&bytes).with_context(|| path.display().to_string())?;
+            file.write_all(&bytes)
+                .with_context(|| path.display().to_string())?;
             file.persist()?;
         }
     }

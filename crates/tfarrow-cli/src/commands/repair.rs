@@ -29,11 +29,17 @@ pub(crate) fn run(args: &Repair) -> Result<u8> {
     let (sources, dest) = args.paths.split()?;
     let is_pipe = dest == "-";
     if is_pipe && args.format.get() == FaultFormat::Json {
-        return Err(Usage("--format json needs standard output, which takes the records".to_owned()).into());
+        return Err(Usage(
+            "--format json needs standard output, which takes the records".to_owned(),
+        )
+        .into());
     }
     convert::run_with(dest, &options, repair, sources, |Run { report, .. }| {
         let damage = &report.damage;
-        let found = FaultReport { files: &report.sources, damage };
+        let found = FaultReport {
+            files: &report.sources,
+            damage,
+        };
         let summary = json!({
             "files": report.shards,
             "records": report.records,

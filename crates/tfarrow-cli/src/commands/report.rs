@@ -29,18 +29,37 @@ pub(super) const JSON: &str = "json";
 
 /// Writes the page, and prints a summary.
 pub(crate) fn run(args: &Report) -> Result<u8> {
-    let Some(path) = &args.output else { return read_part(args) };
+    let Some(path) = &args.output else {
+        return read_part(args);
+    };
     check(path, args.summary.json)?;
-    let Compared { compared, others, shards } = compare(task(args), || RecordProfiler::new(args.examples))?;
-    let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
+    let Compared {
+        compared,
+        others,
+        shards,
+    } = compare(task(args), || RecordProfiler::new(args.examples))?;
+    let title = args
+        .title
+        .clone()
+        .unwrap_or_else(|| page::title(&args.sources));
     let profile = RecordProfiler::merged(args.examples, others).finish();
     let curves = curves(&compared, &profile, &shards, &args.looking.damage.read())?;
-    write(path, args.summary.json, &title, &compared, &profile, &shards, &curves)
+    write(
+        path,
+        args.summary.json,
+        &title,
+        &compared,
+        &profile,
+        &shards,
+        &curves,
+    )
 }
 
 /// Reads a part of the sources. The command line has a part if it has no output.
 fn read_part(args: &Report) -> Result<u8> {
-    let Some(part) = args.part.part else { return Err(Usage("the output is missing".to_owned()).into()) };
+    let Some(part) = args.part.part else {
+        return Err(Usage("the output is missing".to_owned()).into());
+    };
     let settings = PartSettings {
         command: NAME.to_owned(),
         sources: args.sources.clone(),
@@ -49,17 +68,29 @@ fn read_part(args: &Report) -> Result<u8> {
         format: args.summary.json.then(|| JSON.to_owned()),
         ..PartSettings::default()
     };
-    compare_part(task(args), (&args.part, part), Some(args.examples), settings)
+    compare_part(
+        task(args),
+        (&args.part, part),
+        Some(args.examples),
+        settings,
+    )
 }
 
 fn task(args: &Report) -> ComparisonTask<'_> {
-    ComparisonTask { sources: &args.sources, against: &args.against, environment: None, looking: &args.looking }
+    ComparisonTask {
+        sources: &args.sources,
+        against: &args.against,
+        environment: None,
+        looking: &args.looking,
+    }
 }
 
 /// Checks that the page can be written to `path`.
 pub(super) fn check(path: &Path, json: bool) -> Result<()> {
     match path == Path::new("-") {
-        true if json => Err(Usage("--json needs standard output, which takes the page".to_owned()).into()),
+        true if json => {
+            Err(Usage("--json needs standard output, which takes the page".to_owned()).into())
+        }
         true => Ok(()),
         false => output::refuse_other_file(path, page::START.as_bytes(), "a report page"),
     }
@@ -75,12 +106,20 @@ pub(super) fn write(
     shards: &[Shard],
     curves: &EventCurves,
 ) -> Result<u8> {
-    let html = html(title, compared, profile, shards, curves, stderr::skipped_text);
+    let html = html(
+        title,
+        compared,
+        profile,
+        shards,
+        curves,
+        stderr::skipped_text,
+    );
     if path == Path::new("-") {
         output::bytes(html.as_bytes())?;
     } else {
         let mut file = OutputFile::create(path, true)?;
-        file.write_all(html.as_bytes()).with_context(|| path.display().to_string())?;
+        file.write_all(html.as_bytes())
+            .with_context(|| path.display().to_string())?;
         file.persist()?;
         let inferred = &compared.found.statistics.inferred;
         let figures = Figures {
@@ -92,7 +131,11 @@ pub(super) fn write(
             anomalies: compared.anomalies().map(<[_]>::len),
             skipped: &skipped(&inferred.skipped, curves),
         };
-        output::line(&if json { figures.json()? } else { figures.text() })?;
+        output::line(&if json {
+            figures.json()?
+        } else {
+            figures.text()
+        })?;
     }
     let note = curves.note();
     let status = exit_status(compared, note.is_some());
@@ -135,7 +178,9 @@ struct Figures<'r> {
 impl Figures<'_> {
     fn text(&self) -> String {
         let records = plural(self.records, "record");
-        let features = self.features.map_or_else(String::new, |count| format!(", {}", plural(count as u64, "feature")));
+        let features = self.features.map_or_else(String::new, |count| {
+            format!(", {}", plural(count as u64, "feature"))
+        });
         let anomalies = self.anomalies.map_or(String::new(), |found| match found {
             1 => ", 1 anomaly".to_owned(),
             many => format!(", {} anomalies", count(many as u64)),
@@ -167,7 +212,10 @@ pub(crate) fn html(
     skipped: fn(&DamageReport) -> String,
 ) -> String {
     let statistics = &compared.found.statistics;
-    let (figures, before) = (statistics.summarize(), compared.baseline.as_ref().map(Statistics::summarize));
+    let (figures, before) = (
+        statistics.summarize(),
+        compared.baseline.as_ref().map(Statistics::summarize),
+    );
     let files = PageFile::all(shards, &profile.shards);
     let page = Page {
         title,

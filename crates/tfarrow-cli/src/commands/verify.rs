@@ -1,9 +1,12 @@
-//! `tfarrow verify`: checks the integrity of files. An I/O error is not a fault, and ends the command with status 1.
+//! `tfarrow verify`: checks the integrity of files. An I/O error is not a fault, and ends the
+//! command with status 1.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_codec::OnError;
-use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered};
+use tfarrow_dataset::{
+    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered,
+};
 use tfarrow_scan::{Verified, VerifyOptions, verify};
 
 use crate::{
@@ -22,7 +25,11 @@ use crate::{
 
 /// Prints all faults, and a summary.
 pub(crate) fn run(args: &Verify) -> Result<u8> {
-    let Resolved { shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
+    let Resolved {
+        shards,
+        skipped_files,
+        missing,
+    } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
     let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
@@ -36,11 +43,20 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
     drop(progress);
     let verified = verified?;
     if let Some(error) = &verified.mixed_records {
-        stderr::print(&escape(&format!("warning: {error}{}", reading_remedy(error))));
+        stderr::print(&escape(&format!(
+            "warning: {error}{}",
+            reading_remedy(error)
+        )));
     }
     let files = faults::names(&verified.shards);
-    let found = FaultReport { files: &files, damage: &verified.damage };
-    unless_closed(found.print(args.format.get(), fields(&verified, &skipped_files, &missing)))?;
+    let found = FaultReport {
+        files: &files,
+        damage: &verified.damage,
+    };
+    unless_closed(found.print(
+        args.format.get(),
+        fields(&verified, &skipped_files, &missing),
+    ))?;
     stderr::skipped_files(&skipped_files, &missing);
     stderr::splits(&verified.splits);
     if let Some(first) = verified.without_checksums.first() {
@@ -55,18 +71,31 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
 }
 
 /// The faults as JSON.
-pub(crate) fn json(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
+pub(crate) fn json(
+    verified: &Verified,
+    skipped_files: &SkippedFiles,
+    missing: &[MissingShards],
+) -> Value {
     let files = faults::names(&verified.shards);
-    let found = FaultReport { files: &files, damage: &verified.damage };
+    let found = FaultReport {
+        files: &files,
+        damage: &verified.damage,
+    };
     found.json(fields(verified, skipped_files, missing))
 }
 
 /// The fields of the JSON besides the faults.
 fn fields(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
-    let lacks =
-        |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
-    let example = skipped_files.example.as_ref().map(|path| path.to_string_lossy());
-    let without: Vec<_> = verified.without_checksums.iter().map(|path| path.to_string_lossy()).collect();
+    let lacks = |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
+    let example = skipped_files
+        .example
+        .as_ref()
+        .map(|path| path.to_string_lossy());
+    let without: Vec<_> = verified
+        .without_checksums
+        .iter()
+        .map(|path| path.to_string_lossy())
+        .collect();
     json!({
         "files": verified.shards.len(),
         "without_checksums": without,
@@ -82,6 +111,10 @@ fn fields(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingS
 pub(crate) fn summary(verified: &Verified) -> String {
     let files = plural(verified.shards.len() as u64, "file");
     let records = plural(verified.records, "valid record");
-    let faults = FaultReport { files: &[], damage: &verified.damage }.summary();
+    let faults = FaultReport {
+        files: &[],
+        damage: &verified.damage,
+    }
+    .summary();
     format!("{files}, {records}, {}: {faults}", size(verified.bytes))
 }

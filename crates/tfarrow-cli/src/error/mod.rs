@@ -58,10 +58,13 @@ impl Error for InvalidOption {
     }
 }
 
-/// Whether the command line is invalid, rather than the data or the machine: also where an output of it exists.
+/// Whether the command line is invalid, rather than the data or the machine: also where an output
+/// of it exists.
 pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     let exists = |cause: &(dyn Error + 'static)| {
-        cause.downcast_ref::<tfarrow_dataset::Error>().is_some_and(|error| matches!(error.kind(), ErrorKind::Exists))
+        cause
+            .downcast_ref::<tfarrow_dataset::Error>()
+            .is_some_and(|error| matches!(error.kind(), ErrorKind::Exists))
     };
     error.is::<Usage>() || error.is::<InvalidOption>() || error.chain().any(exists)
 }
@@ -88,8 +91,8 @@ impl Error for Hinted {
 /// The message and the location of the last panic.
 static PANIC: Lock<String> = Lock::new(String::new());
 
-/// Calls `run` and converts a panic, such as one of a third-party reader, into an error. With `RUST_BACKTRACE` set, the
-/// panic is printed as well.
+/// Calls `run` and converts a panic, such as one of a third-party reader, into an error. With
+/// `RUST_BACKTRACE` set, the panic is printed as well.
 pub(crate) fn catch_panic(run: impl FnOnce() -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     if env::var_os("RUST_BACKTRACE").is_none() {
         panic::set_hook(Box::new(|panic| {
@@ -106,10 +109,19 @@ pub(crate) fn catch_panic(run: impl FnOnce() -> anyhow::Result<u8>) -> anyhow::R
 /// Whether the reader of the output has closed it, which is not a failure.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
 }
 
-/// The result of a write; success where the reader of the output has closed it, for commands that have more to report.
+/// The result of a write; success where the reader of the output has closed it, for commands that
+/// have more to report.
 pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
-    written.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
+    written.or_else(|error| {
+        if is_closed_pipe(&error) {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    })
 }

@@ -1,5 +1,5 @@
-//! Remedies in the syntax of the program. The libraries return remedies as data; this module words them as options and
-//! commands, and tfarrow-datafusion words them as SQL.
+//! Remedies in the syntax of the program. The libraries return remedies as data; this module words
+//! them as options and commands, and tfarrow-datafusion words them as SQL.
 
 use std::error::Error;
 
@@ -13,11 +13,17 @@ pub(crate) fn remedy(error: &anyhow::Error) -> String {
     error.chain().find_map(remedy_of).unwrap_or_default()
 }
 
-/// The option that reads the records, for the end of a message about an error that does not end the command; empty if
-/// there is none.
+/// The option that reads the records, for the end of a message about an error that does not end the
+/// command; empty if there is none.
 pub(crate) fn reading_remedy(error: &tfarrow_dataset::Error) -> String {
     let is_reading = |remedy: &Remedy| {
-        matches!(remedy, Remedy::ReadAs(_) | Remedy::StateRecordType | Remedy::WidenToList | Remedy::WidenToBinary)
+        matches!(
+            remedy,
+            Remedy::ReadAs(_)
+                | Remedy::StateRecordType
+                | Remedy::WidenToList
+                | Remedy::WidenToBinary
+        )
     };
     let remedies: Vec<_> = error.remedies().into_iter().filter(is_reading).collect();
     sentence(&remedies)
@@ -34,7 +40,8 @@ fn remedy_of(cause: &(dyn Error + 'static)) -> Option<String> {
         return Some(sentence(&remedies));
     }
     if let Some(error) = cause.downcast_ref::<tfarrow_convert::Error>() {
-        // These are chosen from those of its causes: a comparison changes no values, whatever the encoder advises.
+        // These are chosen from those of its causes: a comparison changes no values, whatever the
+        // encoder advises.
         return Some(sentence(&error.remedies()));
     }
     let remedies = if let Some(error) = cause.downcast_ref::<tfarrow_dataset::Error>() {
@@ -47,7 +54,11 @@ fn remedy_of(cause: &(dyn Error + 'static)) -> Option<String> {
 
 fn sentence(remedies: &[Remedy]) -> String {
     let words: Vec<_> = remedies.iter().map(words).collect();
-    if words.is_empty() { String::new() } else { format!("; {}", words.join(", or ")) }
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", words.join(", or "))
+    }
 }
 
 /// One remedy in words.
@@ -55,7 +66,9 @@ pub(crate) fn words(remedy: &Remedy) -> String {
     let words = match remedy {
         Remedy::RaiseLimit(limit) => return format!("--limit {limit}=N allows more"),
         Remedy::ReadAs(RecordType::Raw) => "--record-type raw reads the records as they are",
-        Remedy::ReadAs(record_type) => return format!("--record-type {record_type} reads them as such"),
+        Remedy::ReadAs(record_type) => {
+            return format!("--record-type {record_type} reads them as such");
+        }
         Remedy::StateRecordType => "--record-type states what the records are",
         Remedy::NewerDescriptor => "a newer --proto may define the field",
         Remedy::SampleAll => "--sample all infers the columns from all records",
@@ -64,10 +77,14 @@ pub(crate) fn words(remedy: &Remedy) -> String {
              to each part"
         }
         Remedy::WidenToList => "a list in --schema, --layout list or a larger --sample reads it",
-        Remedy::WidenToBinary => "a binary column in --schema, --layout list or a larger --sample reads it",
+        Remedy::WidenToBinary => {
+            "a binary column in --schema, --layout list or a larger --sample reads it"
+        }
         Remedy::SplitKinds => "convert --on-conflict split gives each a column",
         Remedy::SkipErrors => "--on-error skip reads on after corrupt records",
-        Remedy::Repair => "tfarrow verify lists all damage, tfarrow repair recovers the valid records",
+        Remedy::Repair => {
+            "tfarrow verify lists all damage, tfarrow repair recovers the valid records"
+        }
         Remedy::RepairTfRecord => {
             "if it was a TFRecord file, tfarrow repair recovers the valid records after the damage"
         }
@@ -99,7 +116,10 @@ mod tests {
         let schema = Schema::new(vec![Field::new("x", data_type, true)]);
         let error = EncoderBuilder::new().build(Arc::new(schema)).unwrap_err();
         let error = anyhow::Error::new(tfarrow_dataset::Error::codec("a.parquet", error));
-        assert_eq!(error.to_string() + &remedy(&error), format!("a.parquet: feature \"x\": {expected}"));
+        assert_eq!(
+            error.to_string() + &remedy(&error),
+            format!("a.parquet: feature \"x\": {expected}")
+        );
     }
 
     fn list(of: DataType) -> DataType {

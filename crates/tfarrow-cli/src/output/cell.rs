@@ -30,15 +30,37 @@ pub(super) fn cell(array: &dyn Array, row: usize, full: bool) -> io::Result<Opti
     Ok(Some(out))
 }
 
-/// The cells of a row, for formats that show nulls by the letters of [`NULL`]: a text of these letters is in quotes.
-pub(super) fn quoted_cells(batch: &RecordBatch, row: usize, full: bool) -> io::Result<Vec<Option<String>>> {
-    let quoted = |cell: String| if cell == NULL { format!("\"{NULL}\"") } else { cell };
-    Ok(cells(batch, row, full)?.into_iter().map(|cell| cell.map(quoted)).collect())
+/// The cells of a row, for formats that show nulls by the letters of [`NULL`]: a text of these
+/// letters is in quotes.
+pub(super) fn quoted_cells(
+    batch: &RecordBatch,
+    row: usize,
+    full: bool,
+) -> io::Result<Vec<Option<String>>> {
+    let quoted = |cell: String| {
+        if cell == NULL {
+            format!("\"{NULL}\"")
+        } else {
+            cell
+        }
+    };
+    Ok(cells(batch, row, full)?
+        .into_iter()
+        .map(|cell| cell.map(quoted))
+        .collect())
 }
 
 /// The cells of a row.
-pub(super) fn cells(batch: &RecordBatch, row: usize, full: bool) -> io::Result<Vec<Option<String>>> {
-    batch.columns().iter().map(|column| cell(column.as_ref(), row, full)).collect()
+pub(super) fn cells(
+    batch: &RecordBatch,
+    row: usize,
+    full: bool,
+) -> io::Result<Vec<Option<String>>> {
+    batch
+        .columns()
+        .iter()
+        .map(|column| cell(column.as_ref(), row, full))
+        .collect()
 }
 
 fn write(out: &mut String, array: &dyn Array, row: usize, full: bool) -> Result<(), ArrowError> {
@@ -59,7 +81,11 @@ fn write_value(
         Value::Bytes(bytes) => write_bytes(out, bytes, full, nested),
         Value::List(items) => {
             // The note of omitted items would take the room of two items.
-            let shown = if full || items.len() <= ITEMS + 2 { items.len() } else { ITEMS };
+            let shown = if full || items.len() <= ITEMS + 2 {
+                items.len()
+            } else {
+                ITEMS
+            };
             out.push('[');
             for row in 0..shown {
                 if row > 0 {
@@ -74,7 +100,12 @@ fn write_value(
         }
         Value::Struct(fields, row) => {
             out.push('{');
-            for (i, (name, column)) in fields.column_names().into_iter().zip(fields.columns()).enumerate() {
+            for (i, (name, column)) in fields
+                .column_names()
+                .into_iter()
+                .zip(fields.columns())
+                .enumerate()
+            {
                 out.push_str(if i > 0 { ", " } else { "" });
                 out.push_str(&escape(name));
                 out.push_str(": ");
@@ -112,9 +143,14 @@ fn plain(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
 fn write_text(out: &mut String, text: &str, full: bool, nested: bool) {
     let short = if full { None } else { shortened(text, TEXT) };
     let text = short.as_deref().unwrap_or(text);
-    let text = if full && !nested { escape_except(text, &['\n']) } else { escape(text) };
+    let text = if full && !nested {
+        escape_except(text, &['\n'])
+    } else {
+        escape(text)
+    };
     // In a list, an empty text or one with a comma would be ambiguous.
-    let is_ambiguous = || text.is_empty() || text.contains([',', '"', '[', ']', '{', '}']) || text.trim() != text;
+    let is_ambiguous =
+        || text.is_empty() || text.contains([',', '"', '[', ']', '{', '}']) || text.trim() != text;
     if nested && (text == NULL || is_ambiguous()) {
         out.push('"');
         out.push_str(&text.replace('"', "\\\""));
@@ -129,7 +165,9 @@ fn write_bytes(out: &mut String, bytes: &[u8], full: bool, nested: bool) {
         Ok(text) => write_text(out, text, full, nested),
         Err(_) if full || bytes.len() <= BYTES => {
             out.push_str("x'");
-            bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}")));
+            bytes
+                .iter()
+                .for_each(|byte| out.push_str(&format!("{byte:02x}")));
             out.push('\'');
         }
         Err(_) => out.push_str(&blob(bytes, bytes.len())),
@@ -138,5 +176,6 @@ fn write_bytes(out: &mut String, bytes: &[u8], full: bool, nested: bool) {
 
 /// Whether values of this type are numbers, which tables align to the right.
 pub(super) fn is_number(data_type: &DataType) -> bool {
-    data_type.is_numeric() || matches!(data_type, DataType::Dictionary(_, value) if value.is_numeric())
+    data_type.is_numeric()
+        || matches!(data_type, DataType::Dictionary(_, value) if value.is_numeric())
 }

@@ -24,8 +24,8 @@ use super::{
     sink::Out,
 };
 
-/// A schema without view types, which not all readers support, and with the record type only if its columns are those of such
-/// records.
+/// A schema without view types, which not all readers support, and with the record type only if its
+/// columns are those of such records.
 struct Plain(SchemaRef);
 
 impl Plain {
@@ -34,12 +34,21 @@ impl Plain {
     }
 
     fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-        let columns = batch.columns().iter().zip(self.0.fields()).map(|(column, field)| match column.data_type() {
-            same if same == field.data_type() => Ok(ArrayRef::clone(column)),
-            _ => cast(column, field.data_type()),
-        });
+        let columns =
+            batch
+                .columns()
+                .iter()
+                .zip(self.0.fields())
+                .map(|(column, field)| match column.data_type() {
+                    same if same == field.data_type() => Ok(ArrayRef::clone(column)),
+                    _ => cast(column, field.data_type()),
+                });
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(SchemaRef::clone(&self.0), columns.collect::<Result<_, _>>()?, &options)
+        RecordBatch::try_new_with_options(
+            SchemaRef::clone(&self.0),
+            columns.collect::<Result<_, _>>()?,
+            &options,
+        )
     }
 }
 
@@ -51,10 +60,15 @@ pub(super) struct Parquet {
 
 impl Parquet {
     pub(super) fn new(out: Out, schema: &SchemaRef) -> io::Result<Self> {
-        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .build();
         let plain = Plain::new(schema);
         let writer = ArrowWriter::try_new(out, SchemaRef::clone(&plain.0), Some(properties));
-        Ok(Self { writer: writer.map_err(of_parquet)?, plain })
+        Ok(Self {
+            writer: writer.map_err(of_parquet)?,
+            plain,
+        })
     }
 }
 

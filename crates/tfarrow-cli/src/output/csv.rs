@@ -1,5 +1,6 @@
-//! CSV as in RFC 4180, with a header, and TSV, with tabs in place of commas. Lists and binary values are JSON. A null is an
-//! empty field and an empty text is `""`, which neither the `csv` crate nor arrow-csv can distinguish.
+//! CSV as in RFC 4180, with a header, and TSV, with tabs in place of commas. Lists and binary
+//! values are JSON. A null is an empty field and an empty text is `""`, which neither the `csv`
+//! crate nor arrow-csv can distinguish.
 
 use std::io::{self, Write};
 
@@ -104,12 +105,33 @@ mod tests {
         ];
         for (value, written) in cases {
             let mut line = Vec::new();
-            text(&mut line, value, Quoting { delimiter: ',', escape: false });
+            text(
+                &mut line,
+                value,
+                Quoting {
+                    delimiter: ',',
+                    escape: false,
+                },
+            );
             assert_eq!(String::from_utf8(line).unwrap(), written);
         }
         let mut line = Vec::new();
-        text(&mut line, "a,b", Quoting { delimiter: '\t', escape: false });
-        text(&mut line, "a\tb", Quoting { delimiter: '\t', escape: false });
+        text(
+            &mut line,
+            "a,b",
+            Quoting {
+                delimiter: '\t',
+                escape: false,
+            },
+        );
+        text(
+            &mut line,
+            "a\tb",
+            Quoting {
+                delimiter: '\t',
+                escape: false,
+            },
+        );
         assert_eq!(String::from_utf8(line).unwrap(), "a,b\"a\tb\"");
     }
 }

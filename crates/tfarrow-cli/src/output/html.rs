@@ -22,10 +22,21 @@ pub(super) struct Html {
 
 impl Html {
     pub(super) fn new(mut out: Out, schema: &SchemaRef) -> io::Result<Self> {
-        let numbers = schema.fields().iter().map(|field| is_number(field.data_type())).collect();
-        let names = schema.fields().iter().map(|field| escape_except(field.name(), &['\n']));
+        let numbers = schema
+            .fields()
+            .iter()
+            .map(|field| is_number(field.data_type()))
+            .collect();
+        let names = schema
+            .fields()
+            .iter()
+            .map(|field| escape_except(field.name(), &['\n']));
         let head = html! { tr { @for name in names { th { (name) } } } };
-        write!(out, "<table>\n<thead>{}</thead>\n<tbody>\n", head.into_string())?;
+        write!(
+            out,
+            "<table>\n<thead>{}</thead>\n<tbody>\n",
+            head.into_string()
+        )?;
         Ok(Self { out, numbers })
     }
 }

@@ -29,7 +29,13 @@ pub(super) struct Json {
 
 impl Json {
     pub(super) fn new(out: Out, schema: &SchemaRef, lines: bool) -> io::Result<Self> {
-        Ok(Self { out, objects: JsonRows::new(schema)?, lines, rows: 0, line: Vec::new() })
+        Ok(Self {
+            out,
+            objects: JsonRows::new(schema)?,
+            lines,
+            rows: 0,
+            line: Vec::new(),
+        })
     }
 }
 
@@ -78,13 +84,26 @@ pub(crate) struct Style {
 
 impl Style {
     /// No limits.
-    pub(crate) const FULL: Self = Self { bytes: usize::MAX, text: usize::MAX - 16, items: usize::MAX, nulls: true };
+    pub(crate) const FULL: Self = Self {
+        bytes: usize::MAX,
+        text: usize::MAX - 16,
+        items: usize::MAX,
+        nulls: true,
+    };
     /// Limits that keep a record readable.
-    pub(crate) const SHORT: Self = Self { bytes: 64, text: 2000, items: 1000, nulls: true };
+    pub(crate) const SHORT: Self = Self {
+        bytes: 64,
+        text: 2000,
+        items: 1000,
+        nulls: true,
+    };
 
     /// Leaves out the fields of structs that are null.
     pub(crate) fn without_nulls(self) -> Self {
-        Self { nulls: false, ..self }
+        Self {
+            nulls: false,
+            ..self
+        }
     }
 }
 
@@ -93,7 +112,9 @@ pub(crate) type Cell<'a> = JsonCell<'a, Style>;
 
 impl CellStyle for Style {
     fn shorter_text(self, text: &str) -> Option<String> {
-        (text.len() > self.text).then(|| shortened(text, self.text)).flatten()
+        (text.len() > self.text)
+            .then(|| shortened(text, self.text))
+            .flatten()
     }
 
     fn shorter_bytes(self, bytes: &[u8]) -> Option<String> {
@@ -115,14 +136,22 @@ pub(crate) fn pretty<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
     let text = serde_json::to_string_pretty(value)?;
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        // Line feeds of values are escaped already. The control characters that JSON leaves have 16 bits.
-        if c != '\n' && is_control(c) { out.push_str(&format!("\\u{:04x}", u32::from(c))) } else { out.push(c) }
+        // Line feeds of values are escaped already. The control characters that JSON leaves have 16
+        // bits.
+        if c != '\n' && is_control(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)))
+        } else {
+            out.push(c)
+        }
     }
     Ok(out)
 }
 
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Json").field("lines", &self.lines).field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("Json")
+            .field("lines", &self.lines)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
     }
 }

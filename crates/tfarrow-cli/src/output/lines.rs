@@ -26,10 +26,23 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn new(out: Out, schema: &SchemaRef, screen: Screen, full: bool) -> Self {
-        let names: Vec<_> = schema.fields().iter().map(|field| escape(field.name())).collect();
-        let width = names.iter().map(|name| name.width()).max().unwrap_or_default();
+        let names: Vec<_> = schema
+            .fields()
+            .iter()
+            .map(|field| escape(field.name()))
+            .collect();
+        let width = names
+            .iter()
+            .map(|name| name.width())
+            .max()
+            .unwrap_or_default();
         let aligned = |name: &String| format!("{}{name}", " ".repeat(width - name.width()));
-        Self { out, names: names.iter().map(aligned).collect(), screen, full }
+        Self {
+            out,
+            names: names.iter().map(aligned).collect(),
+            screen,
+            full,
+        }
     }
 }
 

@@ -20,9 +20,19 @@ pub(super) struct Markdown {
 impl Markdown {
     pub(super) fn new(mut out: Out, schema: &SchemaRef) -> io::Result<Self> {
         let fields = schema.fields();
-        line(&mut out, fields.iter().map(|field| Some(escape_except(field.name(), &['\n']))))?;
+        line(
+            &mut out,
+            fields
+                .iter()
+                .map(|field| Some(escape_except(field.name(), &['\n']))),
+        )?;
         let rule = |number| if number { "--:" } else { "---" };
-        line(&mut out, fields.iter().map(|field| Some(rule(is_number(field.data_type())).to_owned())))?;
+        line(
+            &mut out,
+            fields
+                .iter()
+                .map(|field| Some(rule(is_number(field.data_type())).to_owned())),
+        )?;
         Ok(Self { out })
     }
 }

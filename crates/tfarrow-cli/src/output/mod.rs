@@ -1,6 +1,6 @@
-//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC, TFRecord. The only module that writes to
-//! standard output or to the file of results, except that `convert` passes standard output to the library for the destination
-//! `-`.
+//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC, TFRecord. The
+//! only module that writes to standard output or to the file of results, except that `convert`
+//! passes standard output to the library for the destination `-`.
 
 mod cell;
 mod columnar;
@@ -27,7 +27,9 @@ use std::io;
 use arrow_schema::SchemaRef;
 use unicode_width::UnicodeWidthStr;
 
-pub(crate) use humanize::{blob, count, frequent, image_sizes, number, percent, plural, range, short, size};
+pub(crate) use humanize::{
+    blob, count, frequent, image_sizes, number, percent, plural, range, short, size,
+};
 pub(crate) use json::{Cell, Style, pretty};
 pub(crate) use pager::{is_paging, without_pager};
 pub(crate) use replaced_file::refuse_other_file;
@@ -46,16 +48,27 @@ pub(crate) struct View {
     pub(crate) full: bool,
     /// Maximum number of rows of a table on a terminal; 0 for all.
     pub(crate) max_rows: usize,
-    /// The number of characters that a table on a terminal fits; `None` for the width of the terminal.
+    /// The number of characters that a table on a terminal fits; `None` for the width of the
+    /// terminal.
     pub(crate) width: Option<usize>,
 }
 
 /// A writer of rows of this schema to a destination.
-pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View, to: &Sink) -> io::Result<Box<dyn Rows>> {
+pub(crate) fn rows(
+    format: Format,
+    schema: &SchemaRef,
+    view: View,
+    to: &Sink,
+) -> io::Result<Box<dyn Rows>> {
     let out = to.writer();
     let screen = to.screen().with_width(view.width);
-    let quoting = |delimiter| csv::Quoting { delimiter, escape: to.is_terminal() };
-    let most = screen.width.and((view.max_rows > 0 && !view.full).then_some(view.max_rows));
+    let quoting = |delimiter| csv::Quoting {
+        delimiter,
+        escape: to.is_terminal(),
+    };
+    let most = screen
+        .width
+        .and((view.max_rows > 0 && !view.full).then_some(view.max_rows));
     Ok(match format {
         Format::Table => Box::new(table::Table::new(out, schema, screen, view.full, most)),
         Format::Line => Box::new(lines::Lines::new(out, schema, screen, view.full)),
@@ -71,9 +84,9 @@ pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View, to: &Sink) ->
     })
 }
 
-/// A table of text, without a line feed at its end. The columns that `numbers` marks are aligned to the right. Where the
-/// screen is too narrow, the columns of `spare` are left out, one after the other, before cells are truncated; a line after
-/// the table names them.
+/// A table of text, without a line feed at its end. The columns that `numbers` marks are aligned to
+/// the right. Where the screen is too narrow, the columns of `spare` are left out, one after the
+/// other, before cells are truncated; a line after the table names them.
 pub(crate) fn text_table(
     names: &[&str],
     numbers: &[bool],
@@ -82,9 +95,20 @@ pub(crate) fn text_table(
     screen: Screen,
 ) -> String {
     let shown = columns_that_fit(names, &rows, spare, screen.width.unwrap_or(usize::MAX));
-    let pick = |all: &[String]| shown.iter().filter_map(|index| all.get(*index).cloned()).collect();
-    let shown_names: Vec<_> = shown.iter().filter_map(|index| names.get(*index).copied()).collect();
-    let numbers: Vec<_> = shown.iter().filter_map(|index| numbers.get(*index).copied()).collect();
+    let pick = |all: &[String]| {
+        shown
+            .iter()
+            .filter_map(|index| all.get(*index).cloned())
+            .collect()
+    };
+    let shown_names: Vec<_> = shown
+        .iter()
+        .filter_map(|index| names.get(*index).copied())
+        .collect();
+    let numbers: Vec<_> = shown
+        .iter()
+        .filter_map(|index| numbers.get(*index).copied())
+        .collect();
     let mut text: Vec<u8> = Vec::new();
     let mut table = table::Table::of_text(&mut text, &shown_names, &numbers, screen);
     // Writing to a `Vec` cannot fail.
@@ -92,15 +116,32 @@ pub(crate) fn text_table(
     let _ = table.finish();
     text.pop();
     let text = String::from_utf8(text).unwrap_or_default();
-    let left_out: Vec<_> = names.iter().filter(|name| !shown_names.contains(name)).copied().collect();
-    if left_out.is_empty() { text } else { format!("{text}\nleft out for lack of room: {}", left_out.join(", ")) }
+    let left_out: Vec<_> = names
+        .iter()
+        .filter(|name| !shown_names.contains(name))
+        .copied()
+        .collect();
+    if left_out.is_empty() {
+        text
+    } else {
+        format!("{text}\nleft out for lack of room: {}", left_out.join(", "))
+    }
 }
 
 /// The indices of the columns that a table of `fit` characters has room for.
-fn columns_that_fit(names: &[&str], rows: &[Vec<String>], spare: &[&str], fit: usize) -> Vec<usize> {
+fn columns_that_fit(
+    names: &[&str],
+    rows: &[Vec<String>],
+    spare: &[&str],
+    fit: usize,
+) -> Vec<usize> {
     let width = |index: usize| {
         let cells = rows.iter().filter_map(|row| Some(row.get(index)?.as_str()));
-        cells.chain(names.get(index).copied()).map(UnicodeWidthStr::width).max().unwrap_or_default()
+        cells
+            .chain(names.get(index).copied())
+            .map(UnicodeWidthStr::width)
+            .max()
+            .unwrap_or_default()
     };
     let mut left: Vec<usize> = (0..names.len()).collect();
     let mut spare = spare.iter();
@@ -119,7 +160,8 @@ mod tests {
     #[test]
     fn spare_columns_are_left_out_first() {
         let rows = vec![["a", "1234567890", "x"].map(str::to_owned).to_vec()];
-        let fitting = |fit| columns_that_fit(&["name", "number", "bars"], &rows, &["number", "bars"], fit);
+        let fitting =
+            |fit| columns_that_fit(&["name", "number", "bars"], &rows, &["number", "bars"], fit);
         assert_eq!(fitting(28), [0, 1, 2]);
         assert_eq!(fitting(27), [0, 2]);
         assert_eq!(fitting(14), [0]);

@@ -11,7 +11,8 @@ use std::{
 const VARIABLES: [&str; 2] = ["TFARROW_PAGER", "PAGER"];
 /// The pager without a variable.
 const DEFAULT: &str = "less";
-/// The options of `less`, as in git: end at once if the text fits the screen, show styles, leave the text on the screen.
+/// The options of `less`, as in git: end at once if the text fits the screen, show styles, leave
+/// the text on the screen.
 const LESS: &str = "FRX";
 
 /// Whether a pager has the terminal, and with it Ctrl-C.
@@ -30,8 +31,8 @@ pub(crate) fn is_paging() -> bool {
     HAS_TERMINAL.load(Ordering::Relaxed)
 }
 
-/// Text for a terminal. It is held until it has more lines than the screen, and then written to a pager; a shorter text is
-/// written to standard output.
+/// Text for a terminal. It is held until it has more lines than the screen, and then written to a
+/// pager; a shorter text is written to standard output.
 #[derive(Debug)]
 pub(crate) struct Pager {
     command: Vec<String>,
@@ -54,18 +55,31 @@ enum Shown {
 }
 
 impl Pager {
-    /// A pager for standard output; `None` if it is no terminal, if no keys can be read, or if the user wants no pager.
+    /// A pager for standard output; `None` if it is no terminal, if no keys can be read, or if the
+    /// user wants no pager.
     pub(super) fn of_terminal() -> Option<Self> {
         let is_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
-        let rows = terminal_size::terminal_size_of(io::stdout()).map(|(_, rows)| usize::from(rows.0))?;
-        if !is_terminal || IS_OFF.load(Ordering::Relaxed) || env::var_os("TERM").is_none_or(|term| term == "dumb") {
+        let rows =
+            terminal_size::terminal_size_of(io::stdout()).map(|(_, rows)| usize::from(rows.0))?;
+        if !is_terminal
+            || IS_OFF.load(Ordering::Relaxed)
+            || env::var_os("TERM").is_none_or(|term| term == "dumb")
+        {
             return None;
         }
-        let command = VARIABLES.iter().find_map(|name| env::var(name).ok()).unwrap_or_else(|| DEFAULT.to_owned());
+        let command = VARIABLES
+            .iter()
+            .find_map(|name| env::var(name).ok())
+            .unwrap_or_else(|| DEFAULT.to_owned());
         let command: Vec<_> = command.split_whitespace().map(str::to_owned).collect();
         let is_none = command.first().is_none_or(|program| program == "cat");
         // The next prompt takes a line.
-        (!is_none).then(|| Self { command, held: Vec::new(), fits: rows.saturating_sub(2), shown: Shown::Held })
+        (!is_none).then(|| Self {
+            command,
+            held: Vec::new(),
+            fits: rows.saturating_sub(2),
+            shown: Shown::Held,
+        })
     }
 
     /// Shows the held text, and waits until the user closes the pager.
@@ -89,7 +103,9 @@ impl Pager {
 
     /// Starts the pager with the text so far.
     fn start(&mut self) -> io::Result<()> {
-        let Some((program, args)) = self.command.split_first() else { return Ok(()) };
+        let Some((program, args)) = self.command.split_first() else {
+            return Ok(());
+        };
         let mut command = Command::new(program);
         if env::var_os("LESS").is_none() {
             command.env("LESS", LESS);

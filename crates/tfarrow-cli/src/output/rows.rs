@@ -7,7 +7,8 @@ use arrow_schema::ArrowError;
 
 /// A writer of a result, batch by batch.
 pub(crate) trait Rows: Send {
-    /// Whether rows are held until [`finish`](Self::finish), so that none of them is printed before.
+    /// Whether rows are held until [`finish`](Self::finish), so that none of them is printed
+    /// before.
     fn is_waiting(&self) -> bool {
         false
     }

@@ -1,4 +1,5 @@
-//! The destination of results: standard output, or a file that gets its name when all results are complete.
+//! The destination of results: standard output, or a file that gets its name when all results are
+//! complete.
 
 use std::{
     io::{self, BufWriter, IsTerminal, Write},
@@ -37,13 +38,17 @@ impl Sink {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
-        Ok(Self::File(Arc::new(Lock::new(Some(OutputFile::create(path, overwrite)?)))))
+        Ok(Self::File(Arc::new(Lock::new(Some(OutputFile::create(
+            path, overwrite,
+        )?)))))
     }
 
     /// Where one result is written to: a pager, if this is standard output and a terminal.
     pub(crate) fn paged(&self) -> Self {
         match self {
-            Self::Stdout => Pager::of_terminal().map_or(Self::Stdout, |pager| Self::Pager(Arc::new(Lock::new(pager)))),
+            Self::Stdout => Pager::of_terminal().map_or(Self::Stdout, |pager| {
+                Self::Pager(Arc::new(Lock::new(pager)))
+            }),
             other => other.clone(),
         }
     }
@@ -101,14 +106,19 @@ impl Write for Sink {
             Self::File(file) => file,
         };
         let mut file = file.lock();
-        let Some(file) = file.as_mut() else { return Err(io::Error::other("the file is complete")) };
-        file.write(bytes).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.path().display())))
+        let Some(file) = file.as_mut() else {
+            return Err(io::Error::other("the file is complete"));
+        };
+        file.write(bytes).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", file.path().display()))
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout => io::stdout().flush(),
-            // The file is written to the disk when it gets its name, and `show` ends the text of a pager.
+            // The file is written to the disk when it gets its name, and `show` ends the text of a
+            // pager.
             Self::Pager(_) | Self::File(_) => Ok(()),
         }
     }

@@ -13,7 +13,8 @@ pub(crate) fn stdout() -> Out {
     Sink::Stdout.writer()
 }
 
-/// Prints a text and a line feed; on a terminal with a pager, if the text is longer than the screen.
+/// Prints a text and a line feed; on a terminal with a pager, if the text is longer than the
+/// screen.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     let sink = Sink::Stdout.paged();
     let mut out = sink.writer();
@@ -28,7 +29,11 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 /// Standard output is a terminal.
 pub(crate) fn refuse_terminal() -> Result<(), Usage> {
     let why = "a terminal cannot show a binary format: redirect the output to a file, or use another --format";
-    if io::stdout().is_terminal() { Err(Usage(why.to_owned())) } else { Ok(()) }
+    if io::stdout().is_terminal() {
+        Err(Usage(why.to_owned()))
+    } else {
+        Ok(())
+    }
 }
 
 /// Prints text without its styles where standard output shows none.
@@ -38,7 +43,8 @@ pub(crate) fn styled(text: &StyledStr) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes zero bytes, so that an empty result fails where standard output cannot be written, as any other does.
+/// Writes zero bytes, so that an empty result fails where standard output cannot be written, as any
+/// other does.
 pub(crate) fn nothing() -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -16,7 +16,8 @@ pub(super) struct Need {
     pub(super) header: usize,
     /// The width of its widest value.
     pub(super) values: usize,
-    /// The width of the widest beginning of a list of numbers: the first one, and the mark of those that are left out.
+    /// The width of the widest beginning of a list of numbers: the first one, and the mark of those
+    /// that are left out.
     pub(super) first: usize,
     /// Whether its values are numbers, which are never truncated.
     pub(super) is_number: bool,
@@ -28,7 +29,11 @@ impl Need {
     }
 
     fn least(self) -> usize {
-        let values = if self.is_number { self.values } else { self.first.min(MOST_FIRST) };
+        let values = if self.is_number {
+            self.values
+        } else {
+            self.first.min(MOST_FIRST)
+        };
         values.max(self.full().min(NARROWEST))
     }
 }
@@ -45,21 +50,39 @@ pub(super) struct TableLayout {
 }
 
 impl TableLayout {
-    /// The layout of columns with these needs in a line of `room` characters; `None` for any number of them. Text is
-    /// narrowed first, the widest columns before others. Then columns in the middle are left out. The first column is
-    /// always shown.
+    /// The layout of columns with these needs in a line of `room` characters; `None` for any number
+    /// of them. Text is narrowed first, the widest columns before others. Then columns in the
+    /// middle are left out. The first column is always shown.
     pub(super) fn of(needs: &[Need], room: Option<usize>) -> Self {
         let room = room.unwrap_or(usize::MAX).saturating_sub(1);
-        if needs.iter().map(|need| need.least() + BORDER).sum::<usize>() <= room {
-            return Self { front: narrowed(needs, room), back: Vec::new(), hidden: 0 };
+        if needs
+            .iter()
+            .map(|need| need.least() + BORDER)
+            .sum::<usize>()
+            <= room
+        {
+            return Self {
+                front: narrowed(needs, room),
+                back: Vec::new(),
+                hidden: 0,
+            };
         }
         let room = room.saturating_sub(GAP + BORDER);
         let (front, back) = ends(needs, room);
         let hidden = needs.len() - front - back;
-        let shown: Vec<_> = needs.iter().take(front).chain(needs.iter().skip(front + hidden)).copied().collect();
+        let shown: Vec<_> = needs
+            .iter()
+            .take(front)
+            .chain(needs.iter().skip(front + hidden))
+            .copied()
+            .collect();
         let mut front_widths = narrowed(&shown, room);
         let back = front_widths.split_off(front);
-        Self { front: front_widths, back, hidden }
+        Self {
+            front: front_widths,
+            back,
+            hidden,
+        }
     }
 }
 
@@ -73,7 +96,8 @@ impl TableLayout {
     pub(super) fn pick<T: Clone>(&self, items: impl Iterator<Item = T>, gap: T) -> Vec<T> {
         let items: Vec<_> = items.collect();
         let (front, rest) = items.split_at(self.front.len().min(items.len()));
-        self.pick_shown(front, gap, rest.get(self.hidden..).unwrap_or_default()).collect()
+        self.pick_shown(front, gap, rest.get(self.hidden..).unwrap_or_default())
+            .collect()
     }
 
     fn pick_shown<T: Clone>(&self, front: &[T], gap: T, back: &[T]) -> impl Iterator<Item = T> {
@@ -87,10 +111,19 @@ fn ends(needs: &[Need], room: usize) -> (usize, usize) {
     let (mut front, mut back, mut left) = (0, 0, room);
     while front + back < needs.len() {
         let at_front = front <= back;
-        let index = if at_front { front } else { needs.len() - 1 - back };
+        let index = if at_front {
+            front
+        } else {
+            needs.len() - 1 - back
+        };
         let width = needs.get(index).map_or(0, |need| need.least() + BORDER);
         // The first column is shown where there is no room for any.
-        let Some(rest) = left.checked_sub(width).or_else(|| (index == 0).then_some(0)) else { break };
+        let Some(rest) = left
+            .checked_sub(width)
+            .or_else(|| (index == 0).then_some(0))
+        else {
+            break;
+        };
         left = rest;
         if at_front { front += 1 } else { back += 1 }
     }
@@ -99,10 +132,22 @@ fn ends(needs: &[Need], room: usize) -> (usize, usize) {
 
 /// The widths of columns, the widest of which are narrowed to one width until all have room.
 fn narrowed(needs: &[Need], room: usize) -> Vec<usize> {
-    let widths = |most: usize| needs.iter().map(move |need| need.full().min(most).max(need.least()));
-    let widest = needs.iter().map(|need| need.full()).max().unwrap_or_default();
+    let widths = |most: usize| {
+        needs
+            .iter()
+            .map(move |need| need.full().min(most).max(need.least()))
+    };
+    let widest = needs
+        .iter()
+        .map(|need| need.full())
+        .max()
+        .unwrap_or_default();
     let fits = |most: &usize| widths(*most).map(|width| width + BORDER).sum::<usize>() <= room;
-    let most = if fits(&widest) { widest } else { (NARROWEST..widest).rev().find(fits).unwrap_or(NARROWEST) };
+    let most = if fits(&widest) {
+        widest
+    } else {
+        (NARROWEST..widest).rev().find(fits).unwrap_or(NARROWEST)
+    };
     widths(most).collect()
 }
 
@@ -113,7 +158,15 @@ mod tests {
     use super::*;
 
     fn texts(widths: &[usize]) -> Vec<Need> {
-        widths.iter().map(|width| Need { header: 1, values: *width, first: 0, is_number: false }).collect()
+        widths
+            .iter()
+            .map(|width| Need {
+                header: 1,
+                values: *width,
+                first: 0,
+                is_number: false,
+            })
+            .collect()
     }
 
     fn widths(columns: &[usize], room: usize) -> Vec<usize> {
@@ -133,14 +186,25 @@ mod tests {
     #[test]
     fn columns_in_the_middle_are_left_out() {
         let layout = TableLayout::of(&texts(&[10; 8]), Some(60));
-        assert_eq!((layout.front, layout.back, layout.hidden), (vec![10, 10], vec![10, 10], 4));
+        assert_eq!(
+            (layout.front, layout.back, layout.hidden),
+            (vec![10, 10], vec![10, 10], 4)
+        );
         let layout = TableLayout::of(&texts(&[50; 3]), Some(8));
-        assert_eq!((layout.front, layout.back, layout.hidden), (vec![10], vec![], 2));
+        assert_eq!(
+            (layout.front, layout.back, layout.hidden),
+            (vec![10], vec![], 2)
+        );
     }
 
     #[test]
     fn numbers_are_not_narrowed() {
-        let number = Need { header: 30, values: 20, first: 0, is_number: true };
+        let number = Need {
+            header: 30,
+            values: 20,
+            first: 0,
+            is_number: true,
+        };
         let layout = TableLayout::of(&[number, texts(&[50])[0]], Some(40));
         assert_eq!((layout.front, layout.hidden), (vec![20, 13], 0));
     }

@@ -11,12 +11,15 @@ use super::{
     sink::Out,
 };
 
-/// Writes a record for each row: an Example, or a record of the type of the table if its columns are those of such records.
+/// Writes a record for each row: an Example, or a record of the type of the table if its columns
+/// are those of such records.
 pub(super) struct TfRecord(Writer<Out>);
 
 impl TfRecord {
     pub(super) fn new(out: Out, schema: &SchemaRef) -> io::Result<Self> {
-        Writer::new(out, schema_of_rows(schema)).map(Self).map_err(io::Error::other)
+        Writer::new(out, schema_of_rows(schema))
+            .map(Self)
+            .map_err(io::Error::other)
     }
 }
 

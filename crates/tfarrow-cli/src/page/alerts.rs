@@ -25,7 +25,9 @@ pub(super) fn section(alerts: &[Alert], links: &Links) -> Markup {
 }
 
 fn group(alerts: &[Alert], links: &Links) -> Markup {
-    let Some(kind) = alerts.first().map(|alert| alert.kind) else { return Markup::default() };
+    let Some(kind) = alerts.first().map(|alert| alert.kind) else {
+        return Markup::default();
+    };
     let shown = alerts.get(..FIRST_LINKS).unwrap_or(alerts);
     let rest = alerts.get(FIRST_LINKS..).unwrap_or_default();
     let named = rest.get(..MAX_LINKS).unwrap_or(rest);
@@ -65,7 +67,9 @@ pub(super) fn severity(kind: AlertKind) -> &'static str {
     use AlertKind::{DamagedImages, Infinite, InvalidText, MixedKinds, Nan, NoValues};
     match kind {
         MixedKinds | Nan | Infinite | DamagedImages | InvalidText | NoValues => "severe",
-        AlertKind::Skewed | AlertKind::Correlated | AlertKind::Unique | AlertKind::MostlyZeros => "mild",
+        AlertKind::Skewed | AlertKind::Correlated | AlertKind::Unique | AlertKind::MostlyZeros => {
+            "mild"
+        }
         _ => "fair",
     }
 }

@@ -1,4 +1,5 @@
-//! The section of anomalies: violations of the schema and of the largest distance from the baseline.
+//! The section of anomalies: violations of the schema and of the largest distance from the
+//! baseline.
 
 use maud::{Markup, PreEscaped, html};
 use tfarrow_stats::Anomaly;
@@ -15,7 +16,9 @@ const MAX_BYTES: usize = 100_000;
 
 /// The section; empty where there was no schema to validate against.
 pub(super) fn section(page: &Page<'_>, links: &Links) -> Markup {
-    let Some(anomalies) = page.anomalies else { return Markup::default() };
+    let Some(anomalies) = page.anomalies else {
+        return Markup::default();
+    };
     let (mut items, mut shown) = (String::new(), 0);
     for anomaly in anomalies {
         let item = item(page, anomaly, links).into_string();

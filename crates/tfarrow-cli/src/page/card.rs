@@ -1,4 +1,5 @@
-//! The card of one feature and kind: its figures, its chart, and tables of details, for one data set or two.
+//! The card of one feature and kind: its figures, its chart, and tables of details, for one data
+//! set or two.
 
 use maud::{Markup, html};
 use tfarrow_stats::{Alert, Distance, Distribution, FeatureStatistics, KindStatistics, Measure};
@@ -37,7 +38,11 @@ pub(super) struct Card<'a> {
 
 /// The share of this number of records of all records.
 pub(super) fn share_of_records(feature: &FeatureStatistics, records: u64) -> String {
-    if records == 0 { "0".to_owned() } else { percent(records, feature.present + feature.missing) }
+    if records == 0 {
+        "0".to_owned()
+    } else {
+        percent(records, feature.present + feature.missing)
+    }
 }
 
 /// A figure of a card: its name, its value now, and its value before if that was another.
@@ -65,20 +70,28 @@ impl<'a> Card<'a> {
 
     /// The name, with `[]` for a feature list.
     pub(super) fn name(&self) -> String {
-        self.side().map_or_else(String::new, |side| feature_name(&side.feature.name, side.feature.is_list))
+        self.side().map_or_else(String::new, |side| {
+            feature_name(&side.feature.name, side.feature.is_list)
+        })
     }
 
-    /// The distance of the distributions by the one measure that both numbers and strings have. Other measures are not
-    /// comparable with it: a normalized absolute difference grows with the size of the data set.
+    /// The distance of the distributions by the one measure that both numbers and strings have.
+    /// Other measures are not comparable with it: a normalized absolute difference grows with the
+    /// size of the data set.
     pub(super) fn drift(&self) -> Option<f64> {
-        let divergence = |distance: &&Distance| distance.measure == Measure::JensenShannonDivergence;
-        self.distances.iter().find(divergence).map(|distance| distance.value)
+        let divergence =
+            |distance: &&Distance| distance.measure == Measure::JensenShannonDivergence;
+        self.distances
+            .iter()
+            .find(divergence)
+            .map(|distance| distance.value)
     }
 
     /// The share of records without the feature.
     pub(super) fn missing(&self) -> f64 {
         let share = |side: FeatureKind<'_>| {
-            side.feature.missing as f64 / (side.feature.present + side.feature.missing).max(1) as f64
+            side.feature.missing as f64
+                / (side.feature.present + side.feature.missing).max(1) as f64
         };
         self.side().map_or(0.0, share)
     }
@@ -131,14 +144,23 @@ impl<'a> Card<'a> {
     }
 
     /// A figure of both data sets.
-    pub(super) fn figure(&self, name: &'static str, of: impl Fn(FeatureKind<'_>) -> Option<String>) -> Figure {
+    pub(super) fn figure(
+        &self,
+        name: &'static str,
+        of: impl Fn(FeatureKind<'_>) -> Option<String>,
+    ) -> Figure {
         let (now, before) = (self.now.and_then(&of), self.before.and_then(of));
-        Figure { name, before: before.filter(|before| now.as_ref() != Some(before)), now }
+        Figure {
+            name,
+            before: before.filter(|before| now.as_ref() != Some(before)),
+            now,
+        }
     }
 
     /// The figures that every feature has.
     pub(super) fn common_figures(&self) -> Vec<Figure> {
-        let missing = |side: FeatureKind<'_>| Some(share_of_records(side.feature, side.feature.missing));
+        let missing =
+            |side: FeatureKind<'_>| Some(share_of_records(side.feature, side.feature.missing));
         let unset = |side: FeatureKind<'_>| match side.feature.unset {
             0 => None,
             steps if side.feature.is_list => Some(plural(steps, "step")),
@@ -146,16 +168,27 @@ impl<'a> Card<'a> {
         };
         let length = |side: FeatureKind<'_>| {
             let lengths = &side.kind?.lengths;
-            let mean =
-                if lengths.min == lengths.max { String::new() } else { format!(", mean {}", short(lengths.mean)) };
+            let mean = if lengths.min == lengths.max {
+                String::new()
+            } else {
+                format!(", mean {}", short(lengths.mean))
+            };
             Some(format!("{}{mean}", range(lengths.min, lengths.max)))
         };
-        let steps = |side: FeatureKind<'_>| side.feature.steps.map(|(fewest, most)| range(fewest, most));
+        let steps =
+            |side: FeatureKind<'_>| side.feature.steps.map(|(fewest, most)| range(fewest, most));
         vec![
             self.figure("missing", missing),
             self.figure("unset", unset),
             self.figure("steps", steps),
-            self.figure(if self.is_list() { "values per step" } else { "values per record" }, length),
+            self.figure(
+                if self.is_list() {
+                    "values per step"
+                } else {
+                    "values per record"
+                },
+                length,
+            ),
         ]
     }
 
@@ -163,13 +196,21 @@ impl<'a> Card<'a> {
         self.side().is_some_and(|side| side.feature.is_list)
     }
 
-    /// The lengths of lists as a chart and a table, where they vary, and the distances from the baseline.
+    /// The lengths of lists as a chart and a table, where they vary, and the distances from the
+    /// baseline.
     pub(super) fn common_details(&self) -> Markup {
-        let lengths = |side: Option<FeatureKind<'a>>| side.and_then(|side| side.kind).map(|kind| &kind.lengths);
+        let lengths = |side: Option<FeatureKind<'a>>| {
+            side.and_then(|side| side.kind).map(|kind| &kind.lengths)
+        };
         let (now, before) = (lengths(self.now), lengths(self.before));
-        let varies = [now, before].into_iter().flatten().any(|lengths| lengths.min < lengths.max);
+        let varies = [now, before]
+            .into_iter()
+            .flatten()
+            .any(|lengths| lengths.min < lengths.max);
         let deciles: Vec<f64> = (0..=10).map(|decile| f64::from(decile) * 10.0).collect();
-        let of = |lengths: Option<&'a tfarrow_stats::ListLengths>| lengths.map(|lengths| lengths.deciles.as_slice());
+        let of = |lengths: Option<&'a tfarrow_stats::ListLengths>| {
+            lengths.map(|lengths| lengths.deciles.as_slice())
+        };
         html! {
             @if varies {
                 div class="pair" {
@@ -210,7 +251,10 @@ pub(super) fn percentile_table(
     before: Option<&[f64]>,
 ) -> Markup {
     let sides = [("now", now), ("before", before)];
-    let sides: Vec<_> = sides.into_iter().filter_map(|(name, side)| Some((name, side?))).collect();
+    let sides: Vec<_> = sides
+        .into_iter()
+        .filter_map(|(name, side)| Some((name, side?)))
+        .collect();
     html! {
         table class="data" {
             caption { (title) }
@@ -259,6 +303,8 @@ fn measure(measure: Measure) -> &'static str {
     match measure {
         Measure::LInfty => "L-infinity distance of shares",
         Measure::JensenShannonDivergence => "Jensen-Shannon divergence",
-        Measure::NormalizedAbsoluteDifference => "difference of counts, which grows with the difference of sizes",
+        Measure::NormalizedAbsoluteDifference => {
+            "difference of counts, which grows with the difference of sizes"
+        }
     }
 }

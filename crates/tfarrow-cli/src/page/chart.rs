@@ -1,4 +1,5 @@
-//! Places of charts, which `page.js` fills with drawings by Observable Plot, and bars of frequent values.
+//! Places of charts, which `page.js` fills with drawings by Observable Plot, and bars of frequent
+//! values.
 //!
 //! The numbers of a chart are attributes of its place, as JSON:
 //!
@@ -22,7 +23,9 @@ pub(super) fn histogram(name: &str, distribution: &Distribution) -> Markup {
     let (Some(low), Some(high)) = (distribution.bounds.first(), distribution.bounds.last()) else {
         return Markup::default();
     };
-    let counts = |side: &Option<DistributionSide>| side.as_ref().map(|side| json(&side.counts, COUNT_DIGITS));
+    let counts = |side: &Option<DistributionSide>| {
+        side.as_ref().map(|side| json(&side.counts, COUNT_DIGITS))
+    };
     html! {
         figure
             class="chart"
@@ -36,7 +39,12 @@ pub(super) fn histogram(name: &str, distribution: &Distribution) -> Markup {
 }
 
 /// The place of a chart of quantiles. Infinite values are left out.
-pub(super) fn quantiles(title: &str, percentages: &[f64], now: Option<&[f64]>, before: Option<&[f64]>) -> Markup {
+pub(super) fn quantiles(
+    title: &str,
+    percentages: &[f64],
+    now: Option<&[f64]>,
+    before: Option<&[f64]>,
+) -> Markup {
     html! {
         figure
             class="chart"
@@ -55,7 +63,14 @@ pub(super) fn percentages() -> Vec<f64> {
 
 /// The place of a matrix of correlations. Pairs refer to names by index.
 pub(super) fn matrix(names: &[String], pairs: &[Correlation]) -> Markup {
-    let pair = |pair: &Correlation| format!("[{},{},{}]", pair.one, pair.other, number(pair.coefficient, 3));
+    let pair = |pair: &Correlation| {
+        format!(
+            "[{},{},{}]",
+            pair.one,
+            pair.other,
+            number(pair.coefficient, 3)
+        )
+    };
     let pairs = pairs.iter().map(pair).collect::<Vec<_>>().join(",");
     html! {
         figure
@@ -67,9 +82,14 @@ pub(super) fn matrix(names: &[String], pairs: &[Correlation]) -> Markup {
     }
 }
 
-/// The place of lines over the steps of an episode: one line for each dimension, with every `stride`th step.
+/// The place of lines over the steps of an episode: one line for each dimension, with every
+/// `stride`th step.
 pub(super) fn steps(title: &str, dimensions: &[Vec<f64>], stride: usize) -> Markup {
-    let lines = dimensions.iter().map(|values| json(values, COUNT_DIGITS)).collect::<Vec<_>>().join(",");
+    let lines = dimensions
+        .iter()
+        .map(|values| json(values, COUNT_DIGITS))
+        .collect::<Vec<_>>()
+        .join(",");
     html! { figure class="chart" data-chart="steps" data-title=(title) data-x=(stride) data-now={ "[" (lines) "]" } {} }
 }
 
@@ -91,10 +111,12 @@ pub(super) fn curves(title: &str, runs: &[(String, &[(i64, f64)])]) -> Markup {
     }
 }
 
-/// A bar whose length is a share of the width of its cell, and a second one for the baseline. The text beside it has the
-/// number.
+/// A bar whose length is a share of the width of its cell, and a second one for the baseline. The
+/// text beside it has the number.
 pub(super) fn bar(now: Option<f64>, before: Option<f64>) -> Markup {
-    let bars = [("now", now), ("before", before)].into_iter().filter_map(|(class, share)| Some((class, share?)));
+    let bars = [("now", now), ("before", before)]
+        .into_iter()
+        .filter_map(|(class, share)| Some((class, share?)));
     html! {
         span class="bars" aria-hidden="true" {
             @for (class, share) in bars {
@@ -115,7 +137,10 @@ pub(super) fn rect(at: [f64; 4]) -> Markup {
 /// The buckets of a histogram as a table.
 pub(super) fn histogram_table(distribution: &Distribution) -> Markup {
     let sides = [("now", &distribution.now), ("before", &distribution.before)];
-    let sides: Vec<_> = sides.into_iter().filter_map(|(name, side)| Some((name, side.as_ref()?))).collect();
+    let sides: Vec<_> = sides
+        .into_iter()
+        .filter_map(|(name, side)| Some((name, side.as_ref()?)))
+        .collect();
     let cell = |side: &DistributionSide, index: usize| {
         count(side.counts.get(index).copied().unwrap_or_default().round() as u64)
     };
@@ -137,16 +162,31 @@ pub(super) fn histogram_table(distribution: &Distribution) -> Markup {
     }
 }
 
-/// The values of a bucket: `3`, `3 to 5`, or `0.5 to 1.5`. The bounds of integers lie between integers.
+/// The values of a bucket: `3`, `3 to 5`, or `0.5 to 1.5`. The bounds of integers lie between
+/// integers.
 fn bucket(bounds: &[f64], is_whole: bool) -> String {
-    let &[low, high] = bounds else { return String::new() };
-    let [low, high] = if is_whole { [low.ceil(), high.floor()] } else { [low, high] };
-    if low == high { short(low) } else { format!("{} to {}", short(low), short(high)) }
+    let &[low, high] = bounds else {
+        return String::new();
+    };
+    let [low, high] = if is_whole {
+        [low.ceil(), high.floor()]
+    } else {
+        [low, high]
+    };
+    if low == high {
+        short(low)
+    } else {
+        format!("{} to {}", short(low), short(high))
+    }
 }
 
 /// Returns whether the bounds of buckets lie between integers.
 fn is_whole(distribution: &Distribution) -> bool {
-    distribution.kind == "int64_list" && distribution.bounds.first().is_some_and(|low| low.fract() != 0.0)
+    distribution.kind == "int64_list"
+        && distribution
+            .bounds
+            .first()
+            .is_some_and(|low| low.fract() != 0.0)
 }
 
 /// Numbers as a JSON list; `null` for those that are not finite.
@@ -161,7 +201,10 @@ fn number(value: f64, digits: usize) -> String {
         return "null".to_owned();
     }
     // The largest float would be rounded to infinity.
-    let rounded = format!("{value:.*e}", digits - 1).parse().ok().filter(|rounded: &f64| rounded.is_finite());
+    let rounded = format!("{value:.*e}", digits - 1)
+        .parse()
+        .ok()
+        .filter(|rounded: &f64| rounded.is_finite());
     let rounded = rounded.unwrap_or(value);
     match rounded.abs() {
         size if size != 0.0 && !(1e-4..1e15).contains(&size) => format!("{rounded:e}"),
@@ -175,10 +218,27 @@ mod tests {
 
     #[test]
     fn numbers_are_json() {
-        let numbers = [0.0, -0.5, 1.0 / 3.0, 123_456.0, 1e-9, f64::MAX, f64::NAN, f64::INFINITY];
+        let numbers = [
+            0.0,
+            -0.5,
+            1.0 / 3.0,
+            123_456.0,
+            1e-9,
+            f64::MAX,
+            f64::NAN,
+            f64::INFINITY,
+        ];
         let text = json(&numbers, 4);
-        assert_eq!(text, "[0,-0.5,0.3333,123500,1e-9,1.7976931348623157e308,null,null]");
-        assert_eq!(serde_json::from_str::<Vec<Option<f64>>>(&text).unwrap().len(), numbers.len());
+        assert_eq!(
+            text,
+            "[0,-0.5,0.3333,123500,1e-9,1.7976931348623157e308,null,null]"
+        );
+        assert_eq!(
+            serde_json::from_str::<Vec<Option<f64>>>(&text)
+                .unwrap()
+                .len(),
+            numbers.len()
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The section of correlations: a matrix of the features that are correlated most, and a table of the strongest pairs.
+//! The section of correlations: a matrix of the features that are correlated most, and a table of
+//! the strongest pairs.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,10 @@ const MAX_PAIRS: usize = 12;
 pub(super) fn section(correlations: &Correlations, links: &Links) -> Markup {
     let mut strongest: Vec<&Correlation> = correlations.pairs.iter().collect();
     strongest.sort_by(|a, b| {
-        b.coefficient.abs().total_cmp(&a.coefficient.abs()).then_with(|| (a.one, a.other).cmp(&(b.one, b.other)))
+        b.coefficient
+            .abs()
+            .total_cmp(&a.coefficient.abs())
+            .then_with(|| (a.one, a.other).cmp(&(b.one, b.other)))
     });
     let name = |index: usize| correlations.features.get(index).map_or("", String::as_str);
     html! {
@@ -68,16 +72,30 @@ pub(super) fn section(correlations: &Correlations, links: &Links) -> Markup {
 fn matrix(correlations: &Correlations, strongest: &[&Correlation]) -> Markup {
     let mut chosen = BTreeSet::new();
     for pair in strongest {
-        let added: BTreeSet<_> = [pair.one, pair.other].into_iter().filter(|index| !chosen.contains(index)).collect();
+        let added: BTreeSet<_> = [pair.one, pair.other]
+            .into_iter()
+            .filter(|index| !chosen.contains(index))
+            .collect();
         if chosen.len() + added.len() <= MAX_FEATURES {
             chosen.extend(added);
         }
     }
     let chosen: Vec<usize> = chosen.into_iter().collect();
     let place = |index: usize| chosen.binary_search(&index).ok();
-    let pair = |pair: &Correlation| Some(Correlation { one: place(pair.one)?, other: place(pair.other)?, ..*pair });
+    let pair = |pair: &Correlation| {
+        Some(Correlation {
+            one: place(pair.one)?,
+            other: place(pair.other)?,
+            ..*pair
+        })
+    };
     let pairs: Vec<_> = correlations.pairs.iter().filter_map(pair).collect();
-    let name = |index: &usize| correlations.features.get(*index).map_or_else(String::new, |name| excerpt(name, 40));
+    let name = |index: &usize| {
+        correlations
+            .features
+            .get(*index)
+            .map_or_else(String::new, |name| excerpt(name, 40))
+    };
     let names: Vec<_> = chosen.iter().map(name).collect();
     html! { @if chosen.len() > 2 { (chart::matrix(&names, &pairs)) } }
 }

@@ -1,4 +1,5 @@
-//! The section of curves: the scalars of TensorBoard's event files over the steps, a chart for each tag with a line for each run.
+//! The section of curves: the scalars of TensorBoard's event files over the steps, a chart for each
+//! tag with a line for each run.
 
 use maud::{Markup, html};
 
@@ -20,7 +21,12 @@ const MAX_POINTS: usize = 40_000;
 pub(super) fn section(curves: &EventCurves) -> Markup {
     let mut left = MAX_POINTS;
     let mut has_room = |curve: &EventCurve| {
-        let points = curve.runs.iter().take(MAX_LINES).map(|run| run.points.len()).sum();
+        let points = curve
+            .runs
+            .iter()
+            .take(MAX_LINES)
+            .map(|run| run.points.len())
+            .sum();
         let rest = left.checked_sub(points);
         left = rest.unwrap_or(left);
         rest.is_some()
@@ -56,13 +62,22 @@ pub(super) fn section(curves: &EventCurves) -> Markup {
 /// The names and the points of the runs of a chart.
 fn lines(curve: &EventCurve) -> Vec<(String, &[(i64, f64)])> {
     let lines = curve.runs.iter().take(MAX_LINES);
-    lines.map(|run| (excerpt(&run.run, NAME_CHARS), run.points.as_slice())).collect()
+    lines
+        .map(|run| (excerpt(&run.run, NAME_CHARS), run.points.as_slice()))
+        .collect()
 }
 
 /// The figures of each run.
 fn table(curve: &EventCurve) -> Markup {
-    let value = |point: Option<&(i64, f64)>| point.map_or_else(String::new, |(_, value)| short(*value));
-    let extreme = |value: f64| if value.is_finite() { short(value) } else { String::new() };
+    let value =
+        |point: Option<&(i64, f64)>| point.map_or_else(String::new, |(_, value)| short(*value));
+    let extreme = |value: f64| {
+        if value.is_finite() {
+            short(value)
+        } else {
+            String::new()
+        }
+    };
     html! {
         table class="data" {
             caption { "Runs" }

@@ -1,11 +1,14 @@
-//! The section of features: cards of numeric features and of others, within a size limit, and links to them.
+//! The section of features: cards of numeric features and of others, within a size limit, and links
+//! to them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use maud::{Markup, PreEscaped, html};
 use tfarrow_codec::Layout;
 use tfarrow_convert::schema_json::type_name;
-use tfarrow_stats::{Alert, DatasetStatistics, Distance, Distribution, ExampleValues, feature_path};
+use tfarrow_stats::{
+    Alert, DatasetStatistics, Distance, Distribution, ExampleValues, feature_path,
+};
 
 use super::{
     Page,
@@ -48,14 +51,22 @@ impl FeatureSection {
         order.sort_by_key(|index| cards.get(*index).is_some_and(is_plain));
         let (mut kept, mut bytes) = (BTreeMap::new(), 0);
         for index in order {
-            let Some(html) = cards.get(index).map(|card| card.html(&body(card)).into_string()) else { continue };
+            let Some(html) = cards
+                .get(index)
+                .map(|card| card.html(&body(card)).into_string())
+            else {
+                continue;
+            };
             if bytes + html.len() > MAX_CARD_BYTES {
                 break;
             }
             bytes += html.len();
             kept.insert(index, html);
         }
-        let mut section = Self { has_drift: page.before.is_some(), ..Self::default() };
+        let mut section = Self {
+            has_drift: page.before.is_some(),
+            ..Self::default()
+        };
         for (index, card) in cards.iter().enumerate() {
             section.add(card, kept.get(&index));
         }
@@ -178,10 +189,18 @@ fn body(card: &Card<'_>) -> Markup {
 
 /// A row of a feature without a card.
 fn row(card: &Card<'_>) -> Markup {
-    let Some(FeatureKind { feature, kind }) = card.side() else { return Markup::default() };
-    let numbers = kind.and_then(|kind| kind.numbers.as_ref()).filter(|numbers| numbers.count > 0);
+    let Some(FeatureKind { feature, kind }) = card.side() else {
+        return Markup::default();
+    };
+    let numbers = kind
+        .and_then(|kind| kind.numbers.as_ref())
+        .filter(|numbers| numbers.count > 0);
     let cells = numbers.map_or_else(Default::default, |numbers| {
-        [number(numbers.min), numbers::of_sample(numbers, numbers.median).unwrap_or_default(), number(numbers.max)]
+        [
+            number(numbers.min),
+            numbers::of_sample(numbers, numbers.median).unwrap_or_default(),
+            number(numbers.max),
+        ]
     });
     html! {
         tr id={ "f" (card.id) } {
@@ -197,21 +216,35 @@ fn row(card: &Card<'_>) -> Markup {
 /// The name of a feature, whether it is a feature list, and its kind.
 type Key<'a> = (&'a str, bool, Option<&'a str>);
 
-/// One card for each feature and kind of the data set or the baseline: sorted by drift if there is a baseline, and by name.
+/// One card for each feature and kind of the data set or the baseline: sorted by drift if there is
+/// a baseline, and by name.
 fn cards<'a>(page: &Page<'a>, alerts: &'a [Alert]) -> Vec<Card<'a>> {
     let (now, before) = (by_key(Some(page.figures)), by_key(page.before));
-    let groups = page.distances.chunk_by(|one, next| one.feature == next.feature);
-    let distances: HashMap<&str, &[Distance]> = groups.map(|group| (group[0].feature.as_str(), group)).collect();
+    let groups = page
+        .distances
+        .chunk_by(|one, next| one.feature == next.feature);
+    let distances: HashMap<&str, &[Distance]> = groups
+        .map(|group| (group[0].feature.as_str(), group))
+        .collect();
     let key = |of: &'a Distribution| ((of.name.as_str(), of.is_list, Some(of.kind)), of);
-    let distributions: HashMap<Key<'a>, &Distribution> = page.distributions.iter().map(key).collect();
+    let distributions: HashMap<Key<'a>, &Distribution> =
+        page.distributions.iter().map(key).collect();
     let mut flagged: HashMap<(&str, bool), Vec<&Alert>> = HashMap::new();
     for alert in alerts {
         if let Some((name, is_list)) = &alert.feature {
-            flagged.entry((name.as_str(), *is_list)).or_default().push(alert);
+            flagged
+                .entry((name.as_str(), *is_list))
+                .or_default()
+                .push(alert);
         }
     }
     let mut anomalies: HashMap<&str, usize> = HashMap::new();
-    for path in page.anomalies.into_iter().flatten().filter_map(|anomaly| anomaly.feature.as_deref()) {
+    for path in page
+        .anomalies
+        .into_iter()
+        .flatten()
+        .filter_map(|anomaly| anomaly.feature.as_deref())
+    {
         *anomalies.entry(path).or_default() += 1;
     }
     let (types, samples) = (types(page), samples(page));
@@ -234,7 +267,11 @@ fn cards<'a>(page: &Page<'a>, alerts: &'a [Alert]) -> Vec<Card<'a>> {
     let mut cards: Vec<_> = keys.into_iter().enumerate().map(card).collect();
     if page.before.is_some() {
         // The sort is stable. Features without a divergence are last.
-        cards.sort_by(|a, b| b.drift().unwrap_or(-1.0).total_cmp(&a.drift().unwrap_or(-1.0)));
+        cards.sort_by(|a, b| {
+            b.drift()
+                .unwrap_or(-1.0)
+                .total_cmp(&a.drift().unwrap_or(-1.0))
+        });
     }
     cards
 }
@@ -242,9 +279,21 @@ fn cards<'a>(page: &Page<'a>, alerts: &'a [Alert]) -> Vec<Card<'a>> {
 /// The first texts that examples have of each feature.
 fn samples<'a>(page: &Page<'a>) -> HashMap<&'a str, Vec<String>> {
     let mut samples: HashMap<&str, Vec<String>> = HashMap::new();
-    for feature in page.profile.examples.iter().flat_map(|example| &example.features) {
-        let ExampleValues::Bytes(values) = &feature.values else { continue };
-        let Some((value, length)) = values.first().filter(|(value, length)| is_text(value, *length)) else { continue };
+    for feature in page
+        .profile
+        .examples
+        .iter()
+        .flat_map(|example| &example.features)
+    {
+        let ExampleValues::Bytes(values) = &feature.values else {
+            continue;
+        };
+        let Some((value, length)) = values
+            .first()
+            .filter(|(value, length)| is_text(value, *length))
+        else {
+            continue;
+        };
         let held = samples.entry(feature.name.as_str()).or_default();
         if held.len() < SAMPLES {
             held.push(bytes_excerpt(value, *length, SAMPLE_CHARS));
@@ -253,7 +302,8 @@ fn samples<'a>(page: &Page<'a>) -> HashMap<&'a str, Vec<String>> {
     samples
 }
 
-/// Returns whether the beginning of a value of `length` bytes is UTF-8, up to a character that the cut divides.
+/// Returns whether the beginning of a value of `length` bytes is UTF-8, up to a character that the
+/// cut divides.
 fn is_text(value: &[u8], length: usize) -> bool {
     match std::str::from_utf8(value) {
         Ok(text) => !text.is_empty(),
@@ -267,10 +317,22 @@ fn by_key(figures: Option<&DatasetStatistics>) -> BTreeMap<Key<'_>, FeatureKind<
     for feature in figures.into_iter().flat_map(|figures| &figures.features) {
         let name = feature.name.as_str();
         if feature.kinds.is_empty() {
-            all.insert((name, feature.is_list, None), FeatureKind { feature, kind: None });
+            all.insert(
+                (name, feature.is_list, None),
+                FeatureKind {
+                    feature,
+                    kind: None,
+                },
+            );
         }
         for kind in &feature.kinds {
-            all.insert((name, feature.is_list, Some(kind.kind)), FeatureKind { feature, kind: Some(kind) });
+            all.insert(
+                (name, feature.is_list, Some(kind.kind)),
+                FeatureKind {
+                    feature,
+                    kind: Some(kind),
+                },
+            );
         }
     }
     all
@@ -283,7 +345,10 @@ fn types<'a>(page: &Page<'a>) -> HashMap<(&'a str, bool), String> {
     let column = |feature: &'a tfarrow_codec::FeatureSummary| {
         let column = feature.column(Layout::Auto, summary.role(feature, record_type))?;
         let is_list = feature.role == tfarrow_codec::Role::Sequence;
-        Some(((feature.name.as_str(), is_list), type_name(&column.data_type())))
+        Some((
+            (feature.name.as_str(), is_list),
+            type_name(&column.data_type()),
+        ))
     };
     summary.features().filter_map(column).collect()
 }

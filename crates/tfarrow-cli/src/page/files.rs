@@ -37,7 +37,8 @@ impl PageFile {
         let file = |(number, shard): (usize, &Shard)| {
             let ShardRecords { records, bytes } = counts.get(number).copied().unwrap_or_default();
             // The time of a local copy is not the time of its source.
-            let is_file = shard.local_path() == shard.path && !shard.is_remote() && !shard.is_stream();
+            let is_file =
+                shard.local_path() == shard.path && !shard.is_remote() && !shard.is_stream();
             Self {
                 name: shard.name.to_string_lossy().into_owned(),
                 records,
@@ -49,7 +50,11 @@ impl PageFile {
                     Some(Compression::Snappy) => "snappy",
                     _ => "not compressed",
                 },
-                modified: if is_file { shard.path.metadata().and_then(|of| of.modified()).ok() } else { None },
+                modified: if is_file {
+                    shard.path.metadata().and_then(|of| of.modified()).ok()
+                } else {
+                    None
+                },
             }
         };
         shards.iter().enumerate().map(file).collect()
@@ -94,7 +99,11 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
 }
 
 fn row(file: &PageFile) -> Markup {
-    let modified = file.modified.map(|time| DateTime::<Utc>::from(time).format("%Y-%m-%d %H:%M").to_string());
+    let modified = file.modified.map(|time| {
+        DateTime::<Utc>::from(time)
+            .format("%Y-%m-%d %H:%M")
+            .to_string()
+    });
     html! {
         tr {
             th scope="row" { (excerpt(without_secrets(&file.name), NAME_CHARS)) }

@@ -1,4 +1,5 @@
-//! The section of example records: their images, film strips and curves of episodes, and their other values.
+//! The section of example records: their images, film strips and curves of episodes, and their
+//! other values.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +35,13 @@ const LONG_TEXT: usize = 60;
 /// The feature of the images to which the boxes of TensorFlow's object-detection API belong.
 const BOXED: &str = "image/encoded";
 /// The features of RLDS that have one value for each step of an episode.
-const STEP_FEATURES: [&str; 5] =
-    ["steps/is_first", "steps/is_last", "steps/is_terminal", "steps/reward", "steps/discount"];
+const STEP_FEATURES: [&str; 5] = [
+    "steps/is_first",
+    "steps/is_last",
+    "steps/is_terminal",
+    "steps/reward",
+    "steps/discount",
+];
 
 /// The section, which is empty where the page has no examples.
 pub(super) fn section(page: &Page<'_>) -> Markup {
@@ -43,7 +49,12 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
     let order = order(examples);
     let (mut cards, mut shown, mut pixels) = (String::new(), 0, MAX_PIXELS);
     for example in examples {
-        let mut card = ExampleCard { page, example, room: MAX_BYTES.saturating_sub(cards.len()), notes: Vec::new() };
+        let mut card = ExampleCard {
+            page,
+            example,
+            room: MAX_BYTES.saturating_sub(cards.len()),
+            notes: Vec::new(),
+        };
         let card = card.html(&order, &mut pixels).into_string();
         if cards.len() + card.len() > MAX_BYTES {
             break;
@@ -64,18 +75,27 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The features that cards list, in one order for all: labels and texts first. Images and curves are not listed.
+/// The features that cards list, in one order for all: labels and texts first. Images and curves
+/// are not listed.
 fn order(examples: &[ExampleRecord]) -> Vec<(&str, bool)> {
     let mut ranks = BTreeMap::new();
     for example in examples {
         let steps = rlds_steps(example);
-        let is_listed =
-            |feature: &&ExampleFeature| first_image(feature).is_none() && dimensions(feature, steps).is_none();
+        let is_listed = |feature: &&ExampleFeature| {
+            first_image(feature).is_none() && dimensions(feature, steps).is_none()
+        };
         for feature in example.features.iter().filter(is_listed) {
             let name = feature.name.to_lowercase();
-            let is_label = ["label", "class", "text", "caption", "instruction"].iter().any(|word| name.contains(word));
-            let rank = (!is_label, !matches!(feature.values, ExampleValues::Bytes(_)));
-            ranks.entry((feature.name.as_str(), feature.is_list)).or_insert(rank);
+            let is_label = ["label", "class", "text", "caption", "instruction"]
+                .iter()
+                .any(|word| name.contains(word));
+            let rank = (
+                !is_label,
+                !matches!(feature.values, ExampleValues::Bytes(_)),
+            );
+            ranks
+                .entry((feature.name.as_str(), feature.is_list))
+                .or_insert(rank);
         }
     }
     let mut order: Vec<_> = ranks.into_iter().collect();
@@ -86,17 +106,26 @@ fn order(examples: &[ExampleRecord]) -> Vec<(&str, bool)> {
 /// Returns whether a record is an episode, whose card is wide.
 fn is_episode(example: &ExampleRecord) -> bool {
     let steps = rlds_steps(example);
-    example.features.iter().any(|feature| !feature.frames.is_empty() || dimensions(feature, steps).is_some())
+    example
+        .features
+        .iter()
+        .any(|feature| !feature.frames.is_empty() || dimensions(feature, steps).is_some())
 }
 
 /// The number of steps of an episode of RLDS; 0 for other records.
 fn rlds_steps(example: &ExampleRecord) -> usize {
-    let of_step = |feature: &&ExampleFeature| feature.length > 1 && STEP_FEATURES.contains(&feature.name.as_str());
-    example.features.iter().find(of_step).map_or(0, |feature| feature.length)
+    let of_step = |feature: &&ExampleFeature| {
+        feature.length > 1 && STEP_FEATURES.contains(&feature.name.as_str())
+    };
+    example
+        .features
+        .iter()
+        .find(of_step)
+        .map_or(0, |feature| feature.length)
 }
 
-/// The number of steps and of dimensions of numbers over the steps of a feature list, or of an episode of RLDS with so many
-/// steps: at least two steps of equal length.
+/// The number of steps and of dimensions of numbers over the steps of a feature list, or of an
+/// episode of RLDS with so many steps: at least two steps of equal length.
 fn dimensions(feature: &ExampleFeature, rlds_steps: usize) -> Option<(usize, usize)> {
     let steps = match feature.is_list {
         true => feature.steps,
@@ -104,14 +133,19 @@ fn dimensions(feature: &ExampleFeature, rlds_steps: usize) -> Option<(usize, usi
         false => 0,
     };
     let is_numeric = !matches!(feature.values, ExampleValues::Bytes(_));
-    let is_even = steps > 1 && feature.length > 0 && feature.length.is_multiple_of(steps) && feature.is_even;
+    let is_even =
+        steps > 1 && feature.length > 0 && feature.length.is_multiple_of(steps) && feature.is_even;
     (is_numeric && is_even).then(|| (steps, feature.length / steps))
 }
 
 /// The first value of a feature where that is an image, and its length.
 fn first_image(feature: &ExampleFeature) -> Option<&(Vec<u8>, usize)> {
-    let ExampleValues::Bytes(values) = &feature.values else { return None };
-    values.first().filter(|(value, _)| ValueFormat::of(value, false).is_image())
+    let ExampleValues::Bytes(values) = &feature.values else {
+        return None;
+    };
+    values
+        .first()
+        .filter(|(value, _)| ValueFormat::of(value, false).is_image())
 }
 
 /// The card of one record.
@@ -148,7 +182,11 @@ impl ExampleCard<'_> {
     /// The images, and film strips of features with several.
     fn pictures(&mut self, pixels: &mut u64) -> String {
         let mut pictures = String::new();
-        let images = self.example.features.iter().filter_map(|feature| Some((feature, first_image(feature)?)));
+        let images = self
+            .example
+            .features
+            .iter()
+            .filter_map(|feature| Some((feature, first_image(feature)?)));
         for (index, (feature, (image, length))) in images.enumerate() {
             let name = feature_name(&feature.name, feature.is_list);
             let why = if index >= MAX_IMAGES || pictures.len() > self.room / 2 {
@@ -159,16 +197,24 @@ impl ExampleCard<'_> {
                 pictures.push_str(&film(feature, image, &name, pixels).into_string());
                 continue;
             } else if let Some(thumbnail) = Thumbnail::of(image, SIDE, pixels) {
-                let boxes = if feature.name == BOXED { Boxes::of(self.example) } else { Boxes::default() };
+                let boxes = if feature.name == BOXED {
+                    Boxes::of(self.example)
+                } else {
+                    Boxes::default()
+                };
                 pictures.push_str(&thumbnail.html(&name, &boxes).into_string());
                 if boxes.outside > 0 {
-                    self.notes.push(("boxes outside the image".to_owned(), count(boxes.outside as u64)));
+                    self.notes.push((
+                        "boxes outside the image".to_owned(),
+                        count(boxes.outside as u64),
+                    ));
                 }
                 continue;
             } else {
                 "not shown: corrupt or too large"
             };
-            self.notes.push((name, format!("{}, {why}", blob(image, *length))));
+            self.notes
+                .push((name, format!("{}, {why}", blob(image, *length))));
         }
         pictures
     }
@@ -177,21 +223,34 @@ impl ExampleCard<'_> {
     fn curves(&self) -> String {
         let mut curves = String::new();
         let steps = rlds_steps(self.example);
-        let features = self.example.features.iter().filter_map(|feature| Some((feature, dimensions(feature, steps)?)));
+        let features = self
+            .example
+            .features
+            .iter()
+            .filter_map(|feature| Some((feature, dimensions(feature, steps)?)));
         for (feature, (steps, size)) in features.take(MAX_CURVES) {
             let numbers: Vec<f64> = match &feature.values {
-                ExampleValues::Float(values) => values.iter().map(|value| f64::from(*value)).collect(),
+                ExampleValues::Float(values) => {
+                    values.iter().map(|value| f64::from(*value)).collect()
+                }
                 ExampleValues::Int64(values) => values.iter().map(|value| *value as f64).collect(),
                 ExampleValues::Bytes(_) => continue,
             };
             let rows: Vec<&[f64]> = numbers.chunks_exact(size).collect();
             let stride = rows.len().div_ceil(MAX_STEPS).max(1);
             let line = |dimension| {
-                rows.iter().step_by(stride).map(|row| row.get(dimension).copied().unwrap_or(f64::NAN)).collect()
+                rows.iter()
+                    .step_by(stride)
+                    .map(|row| row.get(dimension).copied().unwrap_or(f64::NAN))
+                    .collect()
             };
             let lines: Vec<Vec<f64>> = (0..size.min(MAX_DIMENSIONS)).map(line).collect();
             let title = match size {
-                1 => format!("{}: {}", feature_name(&feature.name, feature.is_list), plural(steps as u64, "step")),
+                1 => format!(
+                    "{}: {}",
+                    feature_name(&feature.name, feature.is_list),
+                    plural(steps as u64, "step")
+                ),
                 _ => format!(
                     "{}: {} × {size}",
                     feature_name(&feature.name, feature.is_list),
@@ -213,7 +272,10 @@ impl ExampleCard<'_> {
     /// The values of the features, in the order of all cards.
     fn values(&self, order: &[(&str, bool)]) -> Markup {
         let of = |(name, is_list): &(&str, bool)| {
-            self.example.features.iter().find(|feature| feature.name == *name && feature.is_list == *is_list)
+            self.example
+                .features
+                .iter()
+                .find(|feature| feature.name == *name && feature.is_list == *is_list)
         };
         html! {
             @for key in order.iter().take(MAX_FEATURES) {
@@ -231,7 +293,10 @@ impl ExampleCard<'_> {
 
 /// The images of a list as a film strip, each with its index.
 fn film(feature: &ExampleFeature, first: &[u8], name: &str, pixels: &mut u64) -> Markup {
-    let further = feature.frames.iter().map(|(index, image)| (*index, image.as_slice()));
+    let further = feature
+        .frames
+        .iter()
+        .map(|(index, image)| (*index, image.as_slice()));
     let frames: Vec<(usize, &[u8])> = std::iter::once((0, first)).chain(further).collect();
     html! {
         div class="film" role="group" aria-label={ (name) ", " (count(feature.length as u64)) " images" } tabindex="0" {
@@ -245,17 +310,29 @@ fn film(feature: &ExampleFeature, first: &[u8], name: &str, pixels: &mut u64) ->
     }
 }
 
-/// The first values. Values that are all equal, such as the instruction of each step of an episode, are shown once.
+/// The first values. Values that are all equal, such as the instruction of each step of an episode,
+/// are shown once.
 fn feature_values(feature: &ExampleFeature) -> Markup {
     let mut shown: Vec<String> = match &feature.values {
-        ExampleValues::Bytes(values) => {
-            values.iter().take(MAX_VALUES).map(|(value, length)| bytes_excerpt(value, *length, VALUE_CHARS)).collect()
-        }
-        ExampleValues::Float(values) => values.iter().take(MAX_VALUES).map(|value| short(f64::from(*value))).collect(),
-        ExampleValues::Int64(values) => values.iter().take(MAX_VALUES).map(ToString::to_string).collect(),
+        ExampleValues::Bytes(values) => values
+            .iter()
+            .take(MAX_VALUES)
+            .map(|(value, length)| bytes_excerpt(value, *length, VALUE_CHARS))
+            .collect(),
+        ExampleValues::Float(values) => values
+            .iter()
+            .take(MAX_VALUES)
+            .map(|value| short(f64::from(*value)))
+            .collect(),
+        ExampleValues::Int64(values) => values
+            .iter()
+            .take(MAX_VALUES)
+            .map(ToString::to_string)
+            .collect(),
     };
     let is_text = matches!(feature.values, ExampleValues::Bytes(_));
-    let is_repeated = is_text && feature.length > 1 && shown.len() == MAX_VALUES.min(feature.length);
+    let is_repeated =
+        is_text && feature.length > 1 && shown.len() == MAX_VALUES.min(feature.length);
     let is_repeated = is_repeated && shown.windows(2).all(|pair| pair.first() == pair.last());
     if is_repeated {
         shown.truncate(1);

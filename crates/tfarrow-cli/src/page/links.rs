@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 use tfarrow_stats::feature_path;
 
-/// The anchors of the features that the page shows, by the names and the schema paths that alerts and anomalies have.
+/// The anchors of the features that the page shows, by the names and the schema paths that alerts
+/// and anomalies have.
 #[derive(Default)]
 pub(super) struct Links {
     by_name: HashMap<(String, bool), usize>,
@@ -13,10 +14,13 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Adds a feature whose card has the anchor `id`. Of a feature with several cards, the first is the target.
+    /// Adds a feature whose card has the anchor `id`. Of a feature with several cards, the first is
+    /// the target.
     pub(super) fn add(&mut self, name: &str, is_list: bool, id: usize) {
         self.by_name.entry((name.to_owned(), is_list)).or_insert(id);
-        self.by_path.entry(feature_path(is_list, name)).or_insert(id);
+        self.by_path
+            .entry(feature_path(is_list, name))
+            .or_insert(id);
     }
 
     /// A link to a feature; the text alone if the page does not show the feature.

@@ -8,10 +8,10 @@
 //! correlations, examples, files
 //! ```
 //!
-//! Names and values are hostile. The templates of `maud` escape them, images are decoded and encoded anew, and the page's
-//! `Content-Security-Policy` allows its own two scripts and its style sheet, by their hashes. The charts are drawn in the
-//! browser by a reduced Observable Plot (`vendor/`). All figures are in tables as well, so that the page is complete without
-//! scripts.
+//! Names and values are hostile. The templates of `maud` escape them, images are decoded and
+//! encoded anew, and the page's `Content-Security-Policy` allows its own two scripts and its style
+//! sheet, by their hashes. The charts are drawn in the browser by a reduced Observable Plot
+//! (`vendor/`). All figures are in tables as well, so that the page is complete without scripts.
 
 mod alerts;
 mod anomalies;
@@ -45,7 +45,8 @@ const SCRIPT: &str = include_str!("page.js");
 /// Observable Plot; see `vendor/README.md`.
 const CHARTS: &str = include_str!("vendor/charts.js");
 
-/// Length of sentences in characters. The sections limit their sizes, so that the page stays below 2 MB.
+/// Length of sentences in characters. The sections limit their sizes, so that the page stays below
+/// 2 MB.
 const SENTENCE_CHARS: usize = 1_000;
 
 /// The first line of each page.
@@ -142,30 +143,85 @@ impl Page<'_> {
         let alerts = tfarrow_stats::alerts(self.figures, self.profile);
         let features = FeatureSection::of(self, &alerts);
         let links = &features.links;
-        let section = |id, title, items, html| Section { id, title, items, html };
+        let section = |id, title, items, html| Section {
+            id,
+            title,
+            items,
+            html,
+        };
         let anomalies = self.anomalies.map(<[_]>::len);
         let sections = [
-            section("alerts", "Alerts", Some(alerts.len()), alerts::section(&alerts, links)),
-            section("anomalies", "Anomalies", anomalies, anomalies::section(self, links)),
-            section("curves", "Curves", Some(self.curves.tags.len()), curves::section(self.curves)),
-            section("features", "Features", Some(features.len()), self.features(&features)),
-            section("correlations", "Correlations", None, correlations::section(&self.profile.correlations, links)),
-            section("examples", "Examples", Some(self.profile.examples.len()), gallery::section(self)),
-            section("files", "Files", Some(self.files.len()), files::section(self)),
+            section(
+                "alerts",
+                "Alerts",
+                Some(alerts.len()),
+                alerts::section(&alerts, links),
+            ),
+            section(
+                "anomalies",
+                "Anomalies",
+                anomalies,
+                anomalies::section(self, links),
+            ),
+            section(
+                "curves",
+                "Curves",
+                Some(self.curves.tags.len()),
+                curves::section(self.curves),
+            ),
+            section(
+                "features",
+                "Features",
+                Some(features.len()),
+                self.features(&features),
+            ),
+            section(
+                "correlations",
+                "Correlations",
+                None,
+                correlations::section(&self.profile.correlations, links),
+            ),
+            section(
+                "examples",
+                "Examples",
+                Some(self.profile.examples.len()),
+                gallery::section(self),
+            ),
+            section(
+                "files",
+                "Files",
+                Some(self.files.len()),
+                files::section(self),
+            ),
         ];
-        sections.into_iter().filter(|section| !section.html.0.is_empty()).collect()
+        sections
+            .into_iter()
+            .filter(|section| !section.html.0.is_empty())
+            .collect()
     }
 
     /// The section of the features; empty for records that have none.
     fn features(&self, features: &FeatureSection) -> Markup {
-        if self.has_features { features.html() } else { Markup::default() }
+        if self.has_features {
+            features.html()
+        } else {
+            Markup::default()
+        }
     }
 
     /// The file name and the number of a record.
     fn place(&self, place: Place) -> String {
-        let name = without_secrets(self.shards.get(place.shard as usize).map_or("", String::as_str));
+        let name = without_secrets(
+            self.shards
+                .get(place.shard as usize)
+                .map_or("", String::as_str),
+        );
         let name = name.rsplit('/').next().unwrap_or(name);
-        format!("{}: record {}", excerpt(name, NAME_CHARS), count(place.record))
+        format!(
+            "{}: record {}",
+            excerpt(name, NAME_CHARS),
+            count(place.record)
+        )
     }
 }
 

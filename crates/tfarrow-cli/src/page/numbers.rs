@@ -43,12 +43,20 @@ pub(super) fn body(card: &Card<'_>) -> Markup {
 
 fn number_figures(card: &Card<'_>) -> Vec<Figure> {
     let figure = |name, of: fn(&NumberStatistics) -> Option<String>| {
-        card.figure(name, move |side| of(side.kind?.numbers.as_ref().filter(|numbers| numbers.count > 0)?))
+        card.figure(name, move |side| {
+            of(side
+                .kind?
+                .numbers
+                .as_ref()
+                .filter(|numbers| numbers.count > 0)?)
+        })
     };
     let share = |name, of: fn(&NumberStatistics) -> u64| {
         card.figure(name, move |side| {
             let numbers = side.kind?.numbers.as_ref()?;
-            Some(of(numbers)).filter(|count| *count > 0).map(|count| percent(count, numbers.count + numbers.nan))
+            Some(of(numbers))
+                .filter(|count| *count > 0)
+                .map(|count| percent(count, numbers.count + numbers.nan))
         })
     };
     let mut all = card.common_figures();
@@ -60,7 +68,14 @@ fn number_figures(card: &Card<'_>) -> Vec<Figure> {
         figure("maximum", |numbers| Some(number(numbers.max))),
         // A remainder of rounding is no skewness.
         figure("skewness", |numbers| {
-            of_sample(numbers, if numbers.skewness.abs() < 1e-6 { 0.0 } else { numbers.skewness })
+            of_sample(
+                numbers,
+                if numbers.skewness.abs() < 1e-6 {
+                    0.0
+                } else {
+                    numbers.skewness
+                },
+            )
         }),
         share("zeros", |numbers| numbers.zeros),
         share("NaN", |numbers| numbers.nan),
@@ -78,14 +93,22 @@ fn known(figure: f64) -> Option<String> {
 
 /// A figure that is estimated if numbers were sampled.
 pub(super) fn of_sample(numbers: &NumberStatistics, figure: f64) -> Option<String> {
-    let about = if numbers.sampled.is_some() { "about " } else { "" };
+    let about = if numbers.sampled.is_some() {
+        "about "
+    } else {
+        ""
+    };
     known(figure).map(|figure| format!("{about}{figure}"))
 }
 
 /// Names the size of the sample that the chart is of, or the reason why there is no chart.
 fn sample_note(card: &Card<'_>) -> Markup {
-    let sampled = card.now.and_then(|side| side.kind?.numbers.as_ref()?.sampled);
-    let has_chart = card.distribution.is_some_and(|distribution| !distribution.bounds.is_empty());
+    let sampled = card
+        .now
+        .and_then(|side| side.kind?.numbers.as_ref()?.sampled);
+    let has_chart = card
+        .distribution
+        .is_some_and(|distribution| !distribution.bounds.is_empty());
     html! {
         @if !has_chart {
             p class="note" { "No two finite values are different." }

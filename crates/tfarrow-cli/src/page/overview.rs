@@ -73,7 +73,12 @@ fn tiles(page: &Page<'_>) -> Vec<Tile> {
         });
     }
     tiles.extend([
-        Tile { name: "Shards", value: count(page.files.len() as u64), before: None, note: shards(page) },
+        Tile {
+            name: "Shards",
+            value: count(page.files.len() as u64),
+            before: None,
+            note: shards(page),
+        },
         Tile {
             name: "Payload",
             value: size(figures.bytes),
@@ -86,13 +91,28 @@ fn tiles(page: &Page<'_>) -> Vec<Tile> {
     ]);
     let stored: u64 = page.files.iter().map(|file| file.size).sum();
     if stored > 0 {
-        let compressions: std::collections::BTreeSet<_> = page.files.iter().map(|file| file.compression).collect();
+        let compressions: std::collections::BTreeSet<_> =
+            page.files.iter().map(|file| file.compression).collect();
         let note = compressions.into_iter().collect::<Vec<_>>().join(", ");
-        tiles.push(Tile { name: "Stored", value: size(stored), before: None, note });
+        tiles.push(Tile {
+            name: "Stored",
+            value: size(stored),
+            before: None,
+            note,
+        });
     }
     if let Some((first, last)) = dates(page.files) {
-        let note = if first == last { String::new() } else { format!("since {first}") };
-        tiles.push(Tile { name: "Modified", value: last, before: None, note });
+        let note = if first == last {
+            String::new()
+        } else {
+            format!("since {first}")
+        };
+        tiles.push(Tile {
+            name: "Modified",
+            value: last,
+            before: None,
+            note,
+        });
     }
     tiles
 }
@@ -105,8 +125,15 @@ fn duplicates(page: &Page<'_>) -> String {
         0 if duplicates.is_estimated => "no duplicates in a sample".to_owned(),
         0 => "no duplicates".to_owned(),
         records => {
-            let about = if duplicates.is_estimated { "about " } else { "" };
-            format!("{about}{} duplicates", percent(records.min(page.figures.records), page.figures.records))
+            let about = if duplicates.is_estimated {
+                "about "
+            } else {
+                ""
+            };
+            format!(
+                "{about}{} duplicates",
+                percent(records.min(page.figures.records), page.figures.records)
+            )
         }
     }
 }
@@ -117,9 +144,16 @@ fn kinds(features: &[FeatureStatistics]) -> String {
     let numeric = of(|feature| feature.kinds.iter().any(|kind| kind.numbers.is_some()));
     let bytes = of(|feature| feature.kinds.iter().any(|kind| kind.strings.is_some()));
     let lists = of(|feature| feature.is_list);
-    let groups = [(numeric, "numeric"), (bytes, "bytes"), (lists, "lists of steps")];
+    let groups = [
+        (numeric, "numeric"),
+        (bytes, "bytes"),
+        (lists, "lists of steps"),
+    ];
     let groups = groups.into_iter().filter(|(number, _)| *number > 0);
-    groups.map(|(number, name)| format!("{} {name}", count(number))).collect::<Vec<_>>().join(", ")
+    groups
+        .map(|(number, name)| format!("{} {name}", count(number)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The numbers of records of the smallest and of the largest shard.

@@ -52,17 +52,30 @@ fn strings<'a>(side: FeatureKind<'a>) -> Option<&'a ByteStringStatistics> {
 
 fn string_figures(card: &Card<'_>) -> Vec<Figure> {
     let string = |name, of: fn(&ByteStringStatistics) -> Option<String>| {
-        card.figure(name, move |side| of(side.kind?.strings.as_ref().filter(|strings| strings.total > 0)?))
+        card.figure(name, move |side| {
+            of(side
+                .kind?
+                .strings
+                .as_ref()
+                .filter(|strings| strings.total > 0)?)
+        })
     };
     let distinct = |strings: &ByteStringStatistics| {
-        let about = if strings.is_distinct_exact { "" } else { "about " };
+        let about = if strings.is_distinct_exact {
+            ""
+        } else {
+            "about "
+        };
         Some(format!("{about}{}", count(strings.distinct)))
     };
     let formats = |strings: &ByteStringStatistics| {
-        let formats = strings.formats.iter().map(|(name, count)| match *count == strings.total {
-            true => (*name).to_owned(),
-            false => format!("{name} {}", percent(*count, strings.total)),
-        });
+        let formats = strings
+            .formats
+            .iter()
+            .map(|(name, count)| match *count == strings.total {
+                true => (*name).to_owned(),
+                false => format!("{name} {}", percent(*count, strings.total)),
+            });
         Some(formats.collect::<Vec<_>>().join(", "))
     };
     let mut all = card.common_figures();
@@ -70,14 +83,21 @@ fn string_figures(card: &Card<'_>) -> Vec<Figure> {
         string("distinct", distinct),
         string("format", formats),
         string("pixels", |strings| image_sizes(strings.images?)),
-        string("bytes", |strings| Some(range(strings.min_length, strings.max_length))),
-        string("bytes, mean", |strings| (strings.min_length < strings.max_length).then(|| short(strings.mean_length))),
+        string("bytes", |strings| {
+            Some(range(strings.min_length, strings.max_length))
+        }),
+        string("bytes, mean", |strings| {
+            (strings.min_length < strings.max_length).then(|| short(strings.mean_length))
+        }),
         string("not UTF-8", |strings| {
             let is_mixed = strings.invalid_utf8 > 0 && strings.invalid_utf8 < strings.total;
             is_mixed.then(|| percent(strings.invalid_utf8, strings.total))
         }),
         string("damaged images", |strings| {
-            strings.images.filter(|images| images.damaged > 0).map(|images| count(images.damaged))
+            strings
+                .images
+                .filter(|images| images.damaged > 0)
+                .map(|images| count(images.damaged))
         }),
         card.figure("values", |side| side.kind.map(|kind| count(kind.values))),
     ]);
@@ -93,15 +113,23 @@ struct FrequentValue {
 }
 
 impl FrequentValue {
-    /// The values that occur more than once, in descending order of their counts, then those of the baseline alone.
+    /// The values that occur more than once, in descending order of their counts, then those of the
+    /// baseline alone.
     fn of(card: &Card<'_>) -> Vec<Self> {
         let sides = [card.now, card.before].map(|side| side.and_then(strings));
         let top = |side: Option<&ByteStringStatistics>| {
-            let repeated = side.into_iter().flat_map(|side| &side.top).filter(|top| top.count > 1.0);
+            let repeated = side
+                .into_iter()
+                .flat_map(|side| &side.top)
+                .filter(|top| top.count > 1.0);
             repeated.take(VALUES).cloned().collect::<Vec<TopValue>>()
         };
         let [now, before] = sides.map(top);
-        let counts = |top: &[TopValue]| top.iter().map(|top| (top.hash, top.count)).collect::<HashMap<u64, f64>>();
+        let counts = |top: &[TopValue]| {
+            top.iter()
+                .map(|top| (top.hash, top.count))
+                .collect::<HashMap<u64, f64>>()
+        };
         let (in_now, in_before) = (counts(&now), counts(&before));
         let share = |side: Option<&ByteStringStatistics>, count: Option<&f64>| {
             side.map(|side| count.copied().unwrap_or_default() / side.total.max(1) as f64)
@@ -121,9 +149,14 @@ impl FrequentValue {
 fn table(title: &str, values: &[FrequentValue]) -> Markup {
     let has_before = values.iter().any(|value| value.before.is_some());
     // Bars are shares of the largest bar of the table.
-    let shares = values.iter().flat_map(|value| [value.now, value.before]).flatten();
+    let shares = values
+        .iter()
+        .flat_map(|value| [value.now, value.before])
+        .flatten();
     let largest = shares.fold(f64::MIN_POSITIVE, f64::max);
-    let percentage = |share: Option<f64>| share.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share));
+    let percentage = |share: Option<f64>| {
+        share.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share))
+    };
     html! {
         table class="values" {
             caption { (title) }
@@ -167,7 +200,10 @@ fn no_values(card: &Card<'_>) -> Markup {
 
 /// Names the size of the sample that the values are of.
 fn sample_note(card: &Card<'_>) -> Markup {
-    let sampled = card.now.and_then(strings).and_then(|strings| strings.sampled);
+    let sampled = card
+        .now
+        .and_then(strings)
+        .and_then(|strings| strings.sampled);
     html! {
         @if let Some(sampled) = sampled {
             p class="note" { "Counts are extrapolated from a sample of " (count(sampled)) " values." }

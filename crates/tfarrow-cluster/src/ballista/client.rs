@@ -49,23 +49,42 @@ impl Connection {
     ///
     /// # Errors
     /// No scheduler of this version of tfarrow is there.
-    pub(crate) async fn open(address: String, tls: Option<Tls>, on_message: fn(&str)) -> Result<Self> {
+    pub(crate) async fn open(
+        address: String,
+        tls: Option<Tls>,
+        on_message: fn(&str),
+    ) -> Result<Self> {
         let mut scheduler = connected(&address, tls.as_ref()).await?;
         let session = uuid::Uuid::now_v7().to_string();
-        let params = CreateUpdateSessionParams { session_id: session.clone(), settings: Vec::new() };
+        let params = CreateUpdateSessionParams {
+            session_id: session.clone(),
+            settings: Vec::new(),
+        };
         let answer = scheduler.create_update_session(params).await;
         // A server with TLS closes other connections at their first request.
         let answer = answer.map_err(|status| match status.source() {
             Some(cause) => unreachable(&address, &innermost(cause)),
             None => failed(&address, &status),
         })?;
-        let version = answer.metadata().get(SCHEDULER_VERSION).and_then(|version| version.to_str().ok());
+        let version = answer
+            .metadata()
+            .get(SCHEDULER_VERSION)
+            .and_then(|version| version.to_str().ok());
         let (Some(version), Some(cores)) = (version, number(answer.metadata(), CORES)) else {
-            return Err(exec_datafusion_err!("{address} is a scheduler of another program"));
+            return Err(exec_datafusion_err!(
+                "{address} is a scheduler of another program"
+            ));
         };
         check_version(&format!("scheduler at {address}"), version)?;
         let cores = usize::try_from(cores).unwrap_or(usize::MAX);
-        Ok(Self { address, tls, scheduler, session, cores, on_message })
+        Ok(Self {
+            address,
+            tls,
+            scheduler,
+            session,
+            cores,
+            on_message,
+        })
     }
 }
 
@@ -75,10 +94,13 @@ impl Connection {
 /// No server is there, or its certificate is not that of the host.
 pub(crate) async fn connected(address: &str, tls: Option<&Tls>) -> Result<SchedulerClient> {
     let channel = endpoint(address, tls)?.connect().await;
-    Ok(client(channel.map_err(|error| unreachable(address, &innermost(&error)))?))
+    Ok(client(channel.map_err(|error| {
+        unreachable(address, &innermost(&error))
+    })?))
 }
 
-/// A client of the scheduler at `address` that connects when it is used. Must be called in a runtime of tokio.
+/// A client of the scheduler at `address` that connects when it is used. Must be called in a
+/// runtime of tokio.
 ///
 /// # Errors
 /// The address or the certificate is invalid.
@@ -87,7 +109,10 @@ pub(crate) fn connecting(address: &str, tls: Option<&Tls>) -> Result<SchedulerCl
 }
 
 fn endpoint(address: &str, tls: Option<&Tls>) -> Result<Endpoint> {
-    let config = GrpcClientConfig { connect_timeout_seconds: CONNECT_TIME.as_secs(), ..GrpcClientConfig::default() };
+    let config = GrpcClientConfig {
+        connect_timeout_seconds: CONNECT_TIME.as_secs(),
+        ..GrpcClientConfig::default()
+    };
     let endpoint = create_grpc_client_endpoint(format!("http://{address}"), Some(&config));
     let endpoint = endpoint.map_err(|error| unreachable(address, &innermost(&error)))?;
     let Some(tls) = tls else { return Ok(endpoint) };
@@ -97,7 +122,9 @@ fn endpoint(address: &str, tls: Option<&Tls>) -> Result<Endpoint> {
 
 fn client(channel: Channel) -> SchedulerClient {
     let client = SchedulerClient::new(channel);
-    client.max_encoding_message_size(MOST_MESSAGE_BYTES).max_decoding_message_size(MOST_MESSAGE_BYTES)
+    client
+        .max_encoding_message_size(MOST_MESSAGE_BYTES)
+        .max_decoding_message_size(MOST_MESSAGE_BYTES)
 }
 
 fn unreachable(address: &str, cause: &str) -> DataFusionError {
@@ -108,11 +135,16 @@ fn unreachable(address: &str, cause: &str) -> DataFusionError {
 
 /// The error of a request to the scheduler.
 pub(crate) fn failed(address: &str, status: &Status) -> DataFusionError {
-    let cause = status.source().map_or_else(|| status.message().to_owned(), innermost);
+    let cause = status
+        .source()
+        .map_or_else(|| status.message().to_owned(), innermost);
     exec_datafusion_err!("the scheduler at {address} failed: {cause}")
 }
 
 /// The text of the innermost cause, which has no text of a library.
 pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
-    std::iter::successors(Some(error), |&error| error.source()).last().unwrap_or(error).to_string()
+    std::iter::successors(Some(error), |&error| error.source())
+        .last()
+        .unwrap_or(error)
+        .to_string()
 }

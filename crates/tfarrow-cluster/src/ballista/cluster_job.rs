@@ -9,9 +9,10 @@ use std::{
 use ballista_core::{
     JobId,
     serde::protobuf::{
-        CancelJobParams, CleanJobDataParams, ExecuteQueryParams, GetJobMetricsParams, GetJobStatusParams, KeyValuePair,
-        execute_query_failure_result::Failure, execute_query_params::Query, execute_query_result,
-        job_status::Status as JobState, operator_metric::Metric,
+        CancelJobParams, CleanJobDataParams, ExecuteQueryParams, GetJobMetricsParams,
+        GetJobStatusParams, KeyValuePair, execute_query_failure_result::Failure,
+        execute_query_params::Query, execute_query_result, job_status::Status as JobState,
+        operator_metric::Metric,
     },
     version::insert_version_header,
 };
@@ -36,9 +37,11 @@ const FIRST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Time without executors after which the user is warned.
 const NO_EXECUTORS_TIME: Duration = Duration::from_secs(1);
-/// Time for which the scheduler may not know a job: it takes a moment to accept one, and one that was started again knows none.
+/// Time for which the scheduler may not know a job: it takes a moment to accept one, and one that
+/// was started again knows none.
 const UNKNOWN_TIME: Duration = Duration::from_secs(5);
-/// Maximum time that a cancelled query waits for the scheduler. The scheduler cancels jobs without a client itself.
+/// Maximum time that a cancelled query waits for the scheduler. The scheduler cancels jobs without
+/// a client itself.
 const CANCEL_TIME: Duration = Duration::from_millis(300);
 
 /// A job of a scheduler. When this is dropped, the job is cancelled, and its results are removed.
@@ -65,13 +68,23 @@ impl ClusterJob {
     ///
     /// # Errors
     /// The scheduler cannot be reached, or refuses the plan.
-    pub(crate) async fn submit(connection: &Connection, plan: Vec<u8>, config: &SessionConfig) -> Result<Self> {
+    pub(crate) async fn submit(
+        connection: &Connection,
+        plan: Vec<u8>,
+        config: &SessionConfig,
+    ) -> Result<Self> {
         let connection = connection.clone();
-        let is_of_engine = |entry: &ConfigEntry| !entry.key.starts_with("tfarrow.") && entry.value.is_some();
+        let is_of_engine =
+            |entry: &ConfigEntry| !entry.key.starts_with("tfarrow.") && entry.value.is_some();
         let entries = config.options().entries().into_iter().filter(is_of_engine);
         let mut request = Request::new(ExecuteQueryParams {
             session_id: connection.session.clone(),
-            settings: entries.map(|entry| KeyValuePair { key: entry.key, value: entry.value }).collect(),
+            settings: entries
+                .map(|entry| KeyValuePair {
+                    key: entry.key,
+                    value: entry.value,
+                })
+                .collect(),
             operation_id: uuid::Uuid::now_v7().to_string(),
             query: Some(Query::PhysicalPlan(plan)),
         });
@@ -79,10 +92,14 @@ impl ClusterJob {
         let answer = connection.scheduler.clone().execute_query(request).await;
         let answer = answer.map_err(|status| failed(&connection.address, &status))?;
         match answer.into_inner().result {
-            Some(execute_query_result::Result::Success(success)) => {
-                Ok(Self { connection, id: success.job_id.into(), is_open: AtomicBool::new(true) })
+            Some(execute_query_result::Result::Success(success)) => Ok(Self {
+                connection,
+                id: success.job_id.into(),
+                is_open: AtomicBool::new(true),
+            }),
+            Some(execute_query_result::Result::Failure(failure)) => {
+                Err(refused(&connection, failure.failure))
             }
-            Some(execute_query_result::Result::Failure(failure)) => Err(refused(&connection, failure.failure)),
             None => Err(refused(&connection, None)),
         }
     }
@@ -95,30 +112,44 @@ impl ClusterJob {
         let (mut wait, mut known) = (FIRST_WAIT, Instant::now());
         let mut no_executors = NoExecutorsWarning::new();
         loop {
-            let params = GetJobStatusParams { job_id: self.id.clone().into() };
-            let answer = self.connection.scheduler.clone().get_job_status(params).await;
+            let params = GetJobStatusParams {
+                job_id: self.id.clone().into(),
+            };
+            let answer = self
+                .connection
+                .scheduler
+                .clone()
+                .get_job_status(params)
+                .await;
             let answer = answer.map_err(|status| self.failed(&status))?;
             let headers = answer.metadata();
-            if let (Some(finished), Some(all)) = (number(headers, FINISHED), number(headers, TASKS)) {
+            if let (Some(finished), Some(all)) = (number(headers, FINISHED), number(headers, TASKS))
+            {
                 progress.set(finished, all);
             }
             if no_executors.is_due(number(headers, CORES)) {
                 let address = &self.connection.address;
-                let text = format!("the scheduler at {address} has no executors: the query waits for one");
+                let text =
+                    format!("the scheduler at {address} has no executors: the query waits for one");
                 (self.connection.on_message)(&text);
             }
             match answer.into_inner().status.and_then(|status| status.status) {
                 Some(JobState::Successful(job)) => {
-                    return Ok(match Results::new(job.partition_location, self.connection.tls.clone()) {
-                        Some(results) => Ended::Complete(results),
-                        None => Ended::ExecutorLost,
-                    });
+                    return Ok(
+                        match Results::new(job.partition_location, self.connection.tls.clone()) {
+                            Some(results) => Ended::Complete(results),
+                            None => Ended::ExecutorLost,
+                        },
+                    );
                 }
                 Some(JobState::Failed(job)) => {
                     return Ok(match JobFailure::of_text(&job.error) {
                         Some(JobFailure::Task(error)) => Ended::Failed(error),
                         Some(JobFailure::ExecutorLost) => Ended::ExecutorLost,
-                        None => Ended::Failed(TaskError::text(format!("the query failed: {}", job.error.trim()))),
+                        None => Ended::Failed(TaskError::text(format!(
+                            "the query failed: {}",
+                            job.error.trim()
+                        ))),
                     });
                 }
                 Some(JobState::Queued(_) | JobState::Running(_)) => known = Instant::now(),
@@ -140,17 +171,36 @@ impl ClusterJob {
     /// # Errors
     /// The scheduler cannot be reached.
     pub(crate) async fn notices(&self) -> Result<TaskNotices> {
-        let params = GetJobMetricsParams { job_id: self.id.clone().into() };
-        let answer = self.connection.scheduler.clone().get_job_metrics(params).await;
-        let stages = answer.map_err(|status| self.failed(&status))?.into_inner().stages;
+        let params = GetJobMetricsParams {
+            job_id: self.id.clone().into(),
+        };
+        let answer = self
+            .connection
+            .scheduler
+            .clone()
+            .get_job_metrics(params)
+            .await;
+        let stages = answer
+            .map_err(|status| self.failed(&status))?
+            .into_inner()
+            .stages;
         let mut notices = TaskNotices::default();
         for stage in stages {
             let mut of_stage = TaskNotices::default();
-            for metric in stage.operators.into_iter().flat_map(|operator| operator.metrics) {
-                let Some(Metric::Count(count)) = metric.metric else { continue };
-                let Some(json) = count.name.strip_prefix(NOTICES) else { continue };
+            for metric in stage
+                .operators
+                .into_iter()
+                .flat_map(|operator| operator.metrics)
+            {
+                let Some(Metric::Count(count)) = metric.metric else {
+                    continue;
+                };
+                let Some(json) = count.name.strip_prefix(NOTICES) else {
+                    continue;
+                };
                 let task = serde_json::from_str(json);
-                of_stage.merge_task(task.map_err(|error| DataFusionError::External(Box::new(error)))?);
+                of_stage
+                    .merge_task(task.map_err(|error| DataFusionError::External(Box::new(error)))?);
             }
             notices.merge(of_stage);
         }
@@ -162,7 +212,12 @@ impl ClusterJob {
         self.is_open.store(false, Ordering::Relaxed);
         let params = removal(self.id.clone().into());
         // The scheduler removes results itself after some time.
-        _ = self.connection.scheduler.clone().clean_job_data(params).await;
+        _ = self
+            .connection
+            .scheduler
+            .clone()
+            .clean_job_data(params)
+            .await;
     }
 
     fn failed(&self, status: &tonic::Status) -> DataFusionError {
@@ -179,7 +234,10 @@ struct NoExecutorsWarning {
 
 impl NoExecutorsWarning {
     fn new() -> Self {
-        Self { seen: Instant::now(), is_given: false }
+        Self {
+            seen: Instant::now(),
+            is_given: false,
+        }
     }
 
     /// Whether to give the warning now. `cores` is the number of cores of all executors.
@@ -196,17 +254,25 @@ impl NoExecutorsWarning {
 /// The error of a plan that the scheduler refuses.
 fn refused(connection: &Connection, reason: Option<Failure>) -> DataFusionError {
     let reason = match reason {
-        Some(Failure::SessionNotFound(text) | Failure::PlanParsingFailure(text) | Failure::SqlParsingFailure(text)) => {
-            text
-        }
+        Some(
+            Failure::SessionNotFound(text)
+            | Failure::PlanParsingFailure(text)
+            | Failure::SqlParsingFailure(text),
+        ) => text,
         None => "no reason is given".to_owned(),
     };
-    exec_datafusion_err!("the scheduler at {} refuses the plan: {reason}", connection.address)
+    exec_datafusion_err!(
+        "the scheduler at {} refuses the plan: {reason}",
+        connection.address
+    )
 }
 
 /// The request to remove the results of all stages of a job.
 fn removal(job_id: String) -> CleanJobDataParams {
-    CleanJobDataParams { job_id, remove_stage_ids: Vec::new() }
+    CleanJobDataParams {
+        job_id,
+        remove_stage_ids: Vec::new(),
+    }
 }
 
 impl Drop for ClusterJob {
@@ -218,10 +284,18 @@ impl Drop for ClusterJob {
         let job_id = String::from(self.id.clone());
         // The runtime of the session may be about to end, and its connection with it.
         let cancelling = thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .ok()?;
             runtime.block_on(async {
                 let mut scheduler = connected(&address, tls.as_ref()).await.ok()?;
-                scheduler.cancel_job(CancelJobParams { job_id: job_id.clone() }).await.ok()?;
+                scheduler
+                    .cancel_job(CancelJobParams {
+                        job_id: job_id.clone(),
+                    })
+                    .await
+                    .ok()?;
                 scheduler.clean_job_data(removal(job_id)).await.ok()
             })
         });

@@ -1,4 +1,5 @@
-//! The connections of an executor to others, from which its tasks fetch rows. The pool of Ballista is private to its own executor.
+//! The connections of an executor to others, from which its tasks fetch rows. The pool of Ballista
+//! is private to its own executor.
 
 use std::{
     collections::HashMap,
@@ -42,7 +43,10 @@ impl std::fmt::Debug for Connections {
 
 impl Connections {
     pub(crate) fn new(tls: Option<Tls>) -> Self {
-        Self { tls, idle: Arc::default() }
+        Self {
+            tls,
+            idle: Arc::default(),
+        }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Idle) -> T) -> T {
@@ -83,7 +87,9 @@ impl BallistaClientPool for Connections {
             }
         };
         let pool = self.clone();
-        let give_back = move |client| pool.with(|idle| idle.entry(key).or_default().push((client, Instant::now())));
+        let give_back = move |client| {
+            pool.with(|idle| idle.entry(key).or_default().push((client, Instant::now())))
+        };
         Ok(PooledClient::new(client, Box::new(give_back)))
     }
 

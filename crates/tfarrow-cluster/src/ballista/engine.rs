@@ -44,17 +44,21 @@ pub struct ClusterEngine {
 }
 
 impl ClusterEngine {
-    /// Connects to the scheduler at `address`, `HOST:PORT`. `on_message` is called with warnings for the user.
+    /// Connects to the scheduler at `address`, `HOST:PORT`. `on_message` is called with warnings
+    /// for the user.
     ///
     /// # Errors
     /// No scheduler of tfarrow is there.
     pub async fn connect(address: String, tls: Option<Tls>, on_message: fn(&str)) -> Result<Self> {
-        Ok(Self { connection: Connection::open(address, tls, on_message).await? })
+        Ok(Self {
+            connection: Connection::open(address, tls, on_message).await?,
+        })
     }
 
-    /// Runs a plan until it is complete, and returns its rows. As long as it has returned no row, it runs again if executors are
-    /// lost after their results were read, and with whole files after an error of a piece. A plan that writes files runs again
-    /// only after an error of a piece, which is an error of its input: otherwise the files may be there.
+    /// Runs a plan until it is complete, and returns its rows. As long as it has returned no row,
+    /// it runs again if executors are lost after their results were read, and with whole files
+    /// after an error of a piece. A plan that writes files runs again only after an error of a
+    /// piece, which is an error of its input: otherwise the files may be there.
     async fn rows(
         self,
         mut bytes: Vec<u8>,
@@ -64,7 +68,8 @@ impl ClusterEngine {
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let mut attempt = 1;
         loop {
-            let job = ClusterJob::submit(&self.connection, bytes.clone(), context.session_config()).await?;
+            let job = ClusterJob::submit(&self.connection, bytes.clone(), context.session_config())
+                .await?;
             let ended = job.end(&progress).await?;
             let lost = match ended {
                 Ended::Complete(results) => {
@@ -75,7 +80,11 @@ impl ClusterEngine {
                             job.notices().await?.send(&plan);
                             let end = stream::once(async move { job.remove_results().await });
                             let end = end.filter_map(|()| future::ready(None));
-                            return Ok(stream::iter(first).map(Ok).chain(batches).chain(end).boxed());
+                            return Ok(stream::iter(first)
+                                .map(Ok)
+                                .chain(batches)
+                                .chain(end)
+                                .boxed());
                         }
                     }
                 }
@@ -87,11 +96,15 @@ impl ClusterEngine {
                     bytes = encoded(with_whole_files(Arc::clone(&plan))?)?;
                     continue;
                 }
-                Ended::ExecutorLost => exec_datafusion_err!("an executor was lost while the query ran"),
+                Ended::ExecutorLost => {
+                    exec_datafusion_err!("an executor was lost while the query ran")
+                }
             };
             job.remove_results().await;
             if writes_files(&plan)? {
-                return Err(lost.context("the statement may have written its files; look at them before it runs again"));
+                return Err(lost.context(
+                    "the statement may have written its files; look at them before it runs again",
+                ));
             }
             if attempt == ATTEMPTS {
                 return Err(lost.context(format!("executors were lost in {ATTEMPTS} attempts")));
@@ -101,8 +114,11 @@ impl ClusterEngine {
     }
 }
 
-/// Fetches the first batches of a result, or all of a short one: an executor that is lost later than that has none of its rows.
-async fn first_batches(batches: &mut BoxStream<'_, Result<RecordBatch>>) -> Result<Vec<RecordBatch>> {
+/// Fetches the first batches of a result, or all of a short one: an executor that is lost later
+/// than that has none of its rows.
+async fn first_batches(
+    batches: &mut BoxStream<'_, Result<RecordBatch>>,
+) -> Result<Vec<RecordBatch>> {
     let (mut first, mut bytes) = (Vec::new(), 0);
     while bytes < HELD_BYTES
         && let Some(batch) = batches.try_next().await?
@@ -124,8 +140,16 @@ impl Engine for ClusterEngine {
     }
 
     fn prepare(&self, mut session: SessionStateBuilder) -> SessionStateBuilder {
-        let cores = if self.connection.cores == 0 { ASSUMED_CORES } else { self.connection.cores };
-        let config = session.config().take().unwrap_or_default().upgrade_for_ballista();
+        let cores = if self.connection.cores == 0 {
+            ASSUMED_CORES
+        } else {
+            self.connection.cores
+        };
+        let config = session
+            .config()
+            .take()
+            .unwrap_or_default()
+            .upgrade_for_ballista();
         let config = config
             .with_target_partitions(cores.saturating_mul(PARTITIONS_PER_CORE))
             .set_usize("ballista.scheduler.max_partitions_per_task", 1)

@@ -9,12 +9,13 @@ use std::{
 };
 
 use ballista_core::{
-    config::TaskSchedulingPolicy, registry::BallistaFunctionRegistry, serde::protobuf::ExecutorStoppedParams,
-    utils::GrpcClientConfig,
+    config::TaskSchedulingPolicy, registry::BallistaFunctionRegistry,
+    serde::protobuf::ExecutorStoppedParams, utils::GrpcClientConfig,
 };
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::{
-    common::exec_datafusion_err, error::Result, execution::runtime_env::RuntimeEnvBuilder, prelude::SessionConfig,
+    common::exec_datafusion_err, error::Result, execution::runtime_env::RuntimeEnvBuilder,
+    prelude::SessionConfig,
 };
 use tokio::{
     net::TcpListener,
@@ -36,8 +37,8 @@ use crate::ballista::{
 
 /// Time for which an executor tries to connect to its scheduler, in seconds.
 const CONNECT_TIME: u16 = 30;
-/// Time after which an executor removes what is left of jobs, such as results that a task has written after the end of its job, and
-/// the interval between two looks at them, in seconds.
+/// Time after which an executor removes what is left of jobs, such as results that a task has
+/// written after the end of its job, and the interval between two looks at them, in seconds.
 const LEFTOVERS_TIME: u64 = 24 * 3600;
 const LEFTOVERS_LOOK: u64 = 3600;
 /// Maximum time that an executor which ends waits for its scheduler.
@@ -52,8 +53,8 @@ pub struct ExecutorOptions {
     pub scheduler_port: u16,
     /// Number of tasks that run at the same time.
     pub cores: usize,
-    /// The folder for shuffles, results and spilled rows, which is created. The executor makes a folder of its own in it, and removes
-    /// those of executors that were killed.
+    /// The folder for shuffles, results and spilled rows, which is created. The executor makes a
+    /// folder of its own in it, and removes those of executors that were killed.
     pub work_dir: PathBuf,
     /// The address at which other executors and clients fetch results.
     pub bind: IpAddr,
@@ -61,30 +62,34 @@ pub struct ExecutorOptions {
     pub port: u16,
     /// The name by which other machines reach this one; an IPv6 address is in brackets.
     pub external_host: String,
-    /// The folder outside of which no local file is read or written; `None`: all files of the user of the process.
+    /// The folder outside of which no local file is read or written; `None`: all files of the user
+    /// of the process.
     pub root: Option<PathBuf>,
-    /// Memory for sorts, joins and groups of all tasks together, in bytes; `None`: a part of the memory of the machine.
+    /// Memory for sorts, joins and groups of all tasks together, in bytes; `None`: a part of the
+    /// memory of the machine.
     pub memory_limit: Option<u64>,
     /// TLS of all connections; `None`: without TLS.
     pub tls: Option<Tls>,
 }
 
-/// Runs an executor until the process is asked to end by a signal. `on_start` is called before it connects to the scheduler, when
-/// its folders exist.
+/// Runs an executor until the process is asked to end by a signal. `on_start` is called before it
+/// connects to the scheduler, when its folders exist.
 ///
 /// # Errors
 /// The scheduler cannot be reached, a folder does not exist, or the port is taken.
 pub async fn run_executor(options: ExecutorOptions, on_start: impl FnOnce()) -> Result<()> {
-    let root = options
-        .root
-        .as_ref()
-        .map(|root| root.canonicalize().map_err(|error| exec_datafusion_err!("{}: {error}", root.display())));
+    let root = options.root.as_ref().map(|root| {
+        root.canonicalize()
+            .map_err(|error| exec_datafusion_err!("{}: {error}", root.display()))
+    });
     let root = root.transpose()?;
     let work_folder = WorkFolder::create(&options.work_dir)
         .map_err(|error| exec_datafusion_err!("{}: {error}", options.work_dir.display()))?;
     // Ballista binds the address in a thread whose error it ignores.
     let address = SocketAddr::new(options.bind, options.port);
-    TcpListener::bind(address).await.map_err(|error| exec_datafusion_err!("{address}: {error}"))?;
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| exec_datafusion_err!("{address}: {error}"))?;
     let scheduler = format!("{}:{}", options.scheduler_host, options.scheduler_port);
     let jobs = RunningJobs::new(connecting(&scheduler, options.tls.as_ref())?);
     let tls = options.tls.clone();
@@ -92,7 +97,10 @@ pub async fn run_executor(options: ExecutorOptions, on_start: impl FnOnce()) -> 
     let executor_id = config.executor_id.clone();
     on_start();
     // The loop that asks for tasks ends only with its runtime.
-    let runtime = Builder::new_multi_thread().thread_stack_size(STACK_BYTES).enable_all().build()?;
+    let runtime = Builder::new_multi_thread()
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build()?;
     let process = runtime.spawn(start_executor_process(Arc::new(config)));
     let ended = tokio::select! {
         biased;
@@ -105,8 +113,18 @@ pub async fn run_executor(options: ExecutorOptions, on_start: impl FnOnce()) -> 
     };
     runtime.shutdown_background();
     if ended.is_ok() {
-        let stopped = ExecutorStoppedParams { executor_id, reason: "it was asked to end".to_owned() };
-        let sent = async { connected(&scheduler, tls.as_ref()).await.ok()?.executor_stopped(stopped).await.ok() };
+        let stopped = ExecutorStoppedParams {
+            executor_id,
+            reason: "it was asked to end".to_owned(),
+        };
+        let sent = async {
+            connected(&scheduler, tls.as_ref())
+                .await
+                .ok()?
+                .executor_stopped(stopped)
+                .await
+                .ok()
+        };
         // Without this message, the scheduler notices later that the executor is lost.
         _ = tokio::time::timeout(STOP_TIME, sent).await;
     }
@@ -131,12 +149,16 @@ fn process_config(
 ) -> Result<ExecutorProcessConfig> {
     let folder = |name: &str| -> Result<PathBuf> {
         let folder = work_folder.path().join(name);
-        std::fs::create_dir(&folder).map_err(|error| exec_datafusion_err!("{}: {error}", folder.display()))?;
+        std::fs::create_dir(&folder)
+            .map_err(|error| exec_datafusion_err!("{}: {error}", folder.display()))?;
         Ok(folder)
     };
     let (results, spills) = (folder("results")?, folder("spills")?);
     let Some(results) = results.to_str().map(ToOwned::to_owned) else {
-        return Err(exec_datafusion_err!("{}: the name is not UTF-8", results.display()));
+        return Err(exec_datafusion_err!(
+            "{}: the name is not UTF-8",
+            results.display()
+        ));
     };
     let session = state(SessionConfig::new())?;
     let stores = Arc::clone(&session.runtime_env().object_store_registry);
@@ -163,7 +185,9 @@ fn process_config(
         override_function_registry: Some(Arc::new(BallistaFunctionRegistry::from(&session))),
         override_runtime_producer: Some(Arc::new(move |_| {
             let runtime = RuntimeEnvBuilder::new().with_temp_file_path(&spills);
-            runtime.with_object_store_registry(Arc::clone(&stores)).build_arc()
+            runtime
+                .with_object_store_registry(Arc::clone(&stores))
+                .build_arc()
         })),
         override_physical_codec: Some(Arc::new(codec())),
         override_create_grpc_client_endpoint: options

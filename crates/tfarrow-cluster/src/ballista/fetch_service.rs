@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_flight::{
-    Action, Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest, PollInfo, SchemaResult,
-    Ticket,
+    Action, Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest, PollInfo,
+    SchemaResult, Ticket,
     flight_service_server::{FlightService, FlightServiceServer},
 };
 use async_trait::async_trait;
@@ -20,35 +20,44 @@ use crate::ballista::{MOST_MESSAGE_BYTES, job_folder::is_job_id, tls::Tls};
 /// The provider of the service for a process of Ballista.
 pub(crate) fn fetch_service(tls: Option<Tls>) -> Arc<ArrowFlightServerProvider> {
     Arc::new(move |work_dir, address, mut shutdown, config| {
-        let service = FlightServiceServer::new(FetchService { inner: BallistaFlightService::new(work_dir) })
-            .max_decoding_message_size(MOST_MESSAGE_BYTES)
-            .max_encoding_message_size(MOST_MESSAGE_BYTES);
+        let service = FlightServiceServer::new(FetchService {
+            inner: BallistaFlightService::new(work_dir),
+        })
+        .max_decoding_message_size(MOST_MESSAGE_BYTES)
+        .max_encoding_message_size(MOST_MESSAGE_BYTES);
         let server = create_grpc_server(&config);
         let server = match &tls {
             Some(tls) => server.tls_config(tls.server()),
             None => Ok(server),
         };
         tokio::spawn(async move {
-            let served = server?.add_service(service).serve_with_shutdown(address, shutdown.recv());
+            let served = server?
+                .add_service(service)
+                .serve_with_shutdown(address, shutdown.recv());
             Ok(served.await?)
         })
     })
 }
 
-/// The service of Ballista for requests whose job is the name of a folder. Ballista joins the job to the path of the work folder
-/// without a check, so that a request could name a file outside of it.
+/// The service of Ballista for requests whose job is the name of a folder. Ballista joins the job
+/// to the path of the work folder without a check, so that a request could name a file outside of
+/// it.
 struct FetchService {
     inner: BallistaFlightService,
 }
 
 /// Checks the job of a request for rows.
 fn check_job(request: &[u8]) -> Result<(), Status> {
-    let action = decode_protobuf(request).map_err(|error| Status::invalid_argument(error.to_string()))?;
+    let action =
+        decode_protobuf(request).map_err(|error| Status::invalid_argument(error.to_string()))?;
     let BallistaAction::FetchPartition { job_id, .. } = &action;
     if is_job_id(job_id) {
         return Ok(());
     }
-    Err(Status::invalid_argument(format!("{:?} is not the identifier of a job", job_id.as_str())))
+    Err(Status::invalid_argument(format!(
+        "{:?} is not the identifier of a job",
+        job_id.as_str()
+    )))
 }
 
 #[async_trait]
@@ -61,12 +70,18 @@ impl FlightService for FetchService {
     type ListActionsStream = <BallistaFlightService as FlightService>::ListActionsStream;
     type ListFlightsStream = <BallistaFlightService as FlightService>::ListFlightsStream;
 
-    async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
+    async fn do_get(
+        &self,
+        request: Request<Ticket>,
+    ) -> Result<Response<Self::DoGetStream>, Status> {
         check_job(&request.get_ref().ticket)?;
         self.inner.do_get(request).await
     }
 
-    async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
+    async fn do_action(
+        &self,
+        request: Request<Action>,
+    ) -> Result<Response<Self::DoActionStream>, Status> {
         check_job(&request.get_ref().body)?;
         self.inner.do_action(request).await
     }
@@ -78,23 +93,38 @@ impl FlightService for FetchService {
         self.inner.handshake(request).await
     }
 
-    async fn list_flights(&self, request: Request<Criteria>) -> Result<Response<Self::ListFlightsStream>, Status> {
+    async fn list_flights(
+        &self,
+        request: Request<Criteria>,
+    ) -> Result<Response<Self::ListFlightsStream>, Status> {
         self.inner.list_flights(request).await
     }
 
-    async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
+    async fn get_flight_info(
+        &self,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
         self.inner.get_flight_info(request).await
     }
 
-    async fn poll_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
+    async fn poll_flight_info(
+        &self,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<PollInfo>, Status> {
         self.inner.poll_flight_info(request).await
     }
 
-    async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
+    async fn get_schema(
+        &self,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<SchemaResult>, Status> {
         self.inner.get_schema(request).await
     }
 
-    async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
+    async fn do_put(
+        &self,
+        request: Request<Streaming<FlightData>>,
+    ) -> Result<Response<Self::DoPutStream>, Status> {
         self.inner.do_put(request).await
     }
 
@@ -105,7 +135,10 @@ impl FlightService for FetchService {
         self.inner.do_exchange(request).await
     }
 
-    async fn list_actions(&self, request: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
+    async fn list_actions(
+        &self,
+        request: Request<Empty>,
+    ) -> Result<Response<Self::ListActionsStream>, Status> {
         self.inner.list_actions(request).await
     }
 }

@@ -2,7 +2,8 @@
 
 use tonic::metadata::{MetadataMap, MetadataValue};
 
-/// The beginning of the name of a counter: the rest is the JSON of [`TaskNotices`](tfarrow_sql::TaskNotices).
+/// The beginning of the name of a counter: the rest is the JSON of
+/// [`TaskNotices`](tfarrow_sql::TaskNotices).
 pub(crate) const NOTICES: &str = "tfarrow_notices:";
 /// The header with the version of the scheduler.
 pub(crate) const SCHEDULER_VERSION: &str = "tfarrow-version";
@@ -22,5 +23,8 @@ pub(crate) fn number(headers: &MetadataMap, name: &str) -> Option<u32> {
 
 /// Sets a number in a header.
 pub(crate) fn set_number(headers: &mut MetadataMap, name: &'static str, number: usize) {
-    headers.insert(name, MetadataValue::from(u64::try_from(number).unwrap_or(u64::MAX)));
+    headers.insert(
+        name,
+        MetadataValue::from(u64::try_from(number).unwrap_or(u64::MAX)),
+    );
 }

@@ -15,8 +15,8 @@ const END: char = '>';
 pub(crate) enum JobFailure {
     /// A task has failed.
     Task(TaskError),
-    /// Results of an executor that was lost would be read together with those of the attempt that replaced it. The query has
-    /// to run again.
+    /// Results of an executor that was lost would be read together with those of the attempt that
+    /// replaced it. The query has to run again.
     ExecutorLost,
 }
 
@@ -52,14 +52,26 @@ mod tests {
     #[test]
     fn failures_are_found_in_texts() {
         let cause = DataFusionError::Execution("quotes \" and \\ stay".to_owned());
-        let first = JobFailure::Task(TaskError::of(&DataFusionError::Internal("first".to_owned()))).into_error();
+        let first = JobFailure::Task(TaskError::of(&DataFusionError::Internal(
+            "first".to_owned(),
+        )))
+        .into_error();
         let last = JobFailure::Task(TaskError::of(&cause)).into_error();
-        let text = format!("Job failed due to stage 1 failed: {first:?}, {:?}", format!("{last:?}"));
-        let Some(JobFailure::Task(found)) = JobFailure::of_text(&text) else { panic!("{text}") };
-        let plan: std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan> = std::sync::Arc::new(
-            datafusion::physical_plan::empty::EmptyExec::new(std::sync::Arc::new(arrow_schema::Schema::empty())),
+        let text = format!(
+            "Job failed due to stage 1 failed: {first:?}, {:?}",
+            format!("{last:?}")
         );
-        assert_eq!(found.into_error(&plan).strip_backtrace(), cause.strip_backtrace());
+        let Some(JobFailure::Task(found)) = JobFailure::of_text(&text) else {
+            panic!("{text}")
+        };
+        let plan: std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan> =
+            std::sync::Arc::new(datafusion::physical_plan::empty::EmptyExec::new(
+                std::sync::Arc::new(arrow_schema::Schema::empty()),
+            ));
+        assert_eq!(
+            found.into_error(&plan).strip_backtrace(),
+            cause.strip_backtrace()
+        );
         assert!(JobFailure::of_text("no failure").is_none());
         assert!(JobFailure::of_text("<tfarrow-error:!!>").is_none());
     }
@@ -67,8 +79,14 @@ mod tests {
     #[test]
     fn only_transient_errors_are_tried_again() {
         let network = DataFusionError::IoError(io::Error::other("connection reset"));
-        assert!(matches!(JobFailure::Task(TaskError::of(&network)).into_error(), DataFusionError::IoError(_)));
+        assert!(matches!(
+            JobFailure::Task(TaskError::of(&network)).into_error(),
+            DataFusionError::IoError(_)
+        ));
         let missing = DataFusionError::IoError(io::Error::from(io::ErrorKind::NotFound));
-        assert!(matches!(JobFailure::Task(TaskError::of(&missing)).into_error(), DataFusionError::Execution(_)));
+        assert!(matches!(
+            JobFailure::Task(TaskError::of(&missing)).into_error(),
+            DataFusionError::Execution(_)
+        ));
     }
 }

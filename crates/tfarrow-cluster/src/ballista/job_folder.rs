@@ -12,11 +12,14 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 
-/// Returns whether a job can name a folder: the identifiers of Ballista are letters and digits. Others could be paths to files
-/// outside of the work folder.
+/// Returns whether a job can name a folder: the identifiers of Ballista are letters and digits.
+/// Others could be paths to files outside of the work folder.
 pub(crate) fn is_job_id(job: &JobId) -> bool {
     let job = job.as_str();
-    !job.is_empty() && job.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    !job.is_empty()
+        && job
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
 /// Checks the job of a task, and the jobs whose results its plan reads.

@@ -7,11 +7,12 @@ use std::{
 
 use tfarrow_dataset::Lock;
 
-/// Time after the last request of a client after which its job is cancelled. Clients ask for the state of a job several times a
-/// second.
+/// Time after the last request of a client after which its job is cancelled. Clients ask for the
+/// state of a job several times a second.
 const LEASE: Duration = Duration::from_secs(8);
-/// Time without a task that runs or can run after which a job is stuck. It happens after an executor was lost: Ballista 55 then
-/// waits for a stage that has no task left, or for a task that has ended.
+/// Time without a task that runs or can run after which a job is stuck. It happens after an
+/// executor was lost: Ballista 55 then waits for a stage that has no task left, or for a task that
+/// has ended.
 const STUCK: Duration = Duration::from_secs(5);
 
 /// A lease for each running job, which the client renews by asking for the state of the job.
@@ -34,7 +35,14 @@ struct Lease {
 impl Leases {
     /// Adds the lease of a new job.
     pub(crate) fn grant(&self, job: String, now: Instant) {
-        self.by_job.lock().insert(job, Lease { renewed: now, proceeded: now, is_stuck: false });
+        self.by_job.lock().insert(
+            job,
+            Lease {
+                renewed: now,
+                proceeded: now,
+                is_stuck: false,
+            },
+        );
     }
 
     /// Renews the lease of a job, unless the job is stuck. Returns whether it is.
@@ -55,7 +63,11 @@ impl Leases {
     /// Removes the leases whose clients are gone, and returns their jobs.
     pub(crate) fn take_expired(&self, now: Instant) -> Vec<String> {
         let is_expired = |lease: &Lease| now.saturating_duration_since(lease.renewed) >= LEASE;
-        self.by_job.lock().extract_if(|_, lease| is_expired(lease)).map(|(job, _)| job).collect()
+        self.by_job
+            .lock()
+            .extract_if(|_, lease| is_expired(lease))
+            .map(|(job, _)| job)
+            .collect()
     }
 
     /// The jobs with a lease.
@@ -66,7 +78,9 @@ impl Leases {
     /// Records whether a job proceeds. Returns `true` once, when it has been stuck for some time.
     pub(crate) fn record(&self, job: &str, proceeds: bool, now: Instant) -> bool {
         let mut leases = self.by_job.lock();
-        let Some(lease) = leases.get_mut(job) else { return false };
+        let Some(lease) = leases.get_mut(job) else {
+            return false;
+        };
         if proceeds {
             lease.proceeded = now;
         }

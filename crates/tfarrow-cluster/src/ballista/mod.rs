@@ -6,8 +6,8 @@
 //!                                 └──────────── results ◀┄────────────┘
 //! ```
 //!
-//! Executors ask the scheduler for tasks. A plan is a message of [`PlanCodec`]. docs/cluster.md has the
-//! experiments from which the settings follow.
+//! Executors ask the scheduler for tasks. A plan is a message of [`PlanCodec`]. docs/cluster.md has
+//! the experiments from which the settings follow.
 
 mod client;
 mod cluster_job;
@@ -49,7 +49,8 @@ use crate::PlanCodec;
 
 /// Stack size of threads that decode plans, in bytes: that of the threads of `tfarrow sql`.
 pub const STACK_BYTES: usize = 16 << 20;
-/// Maximum bytes of a message between two processes. A message contains a plan, or at least one row.
+/// Maximum bytes of a message between two processes. A message contains a plan, or at least one
+/// row.
 const MOST_MESSAGE_BYTES: usize = 256 << 20;
 
 /// The codec of clients and executors.
@@ -62,8 +63,11 @@ fn inner_codec() -> Arc<dyn PhysicalExtensionCodec> {
     Arc::new(BallistaPhysicalExtensionCodec::default())
 }
 
-/// The state of a session of a scheduler or an executor, which has all functions of a session that plans.
+/// The state of a session of a scheduler or an executor, which has all functions of a session that
+/// plans.
 fn state(config: SessionConfig) -> Result<SessionState> {
     let context = session_context(SessionOptions::default())?;
-    Ok(SessionStateBuilder::new_from_existing(context.state()).with_config(config).build())
+    Ok(SessionStateBuilder::new_from_existing(context.state())
+        .with_config(config)
+        .build())
 }

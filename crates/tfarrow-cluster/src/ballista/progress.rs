@@ -13,39 +13,60 @@ use datafusion::{
     physical_plan::{ExecutionPlan, ExecutionPlanProperties},
 };
 
-/// Whether a task of a job runs on one of the executors that run tasks, or can run. Also true of a job that has no tasks yet.
+/// Whether a task of a job runs on one of the executors that run tasks, or can run. Also true of a
+/// job that has no tasks yet.
 pub(crate) fn proceeds(graph: &dyn ExecutionGraph, busy: &HashSet<String>) -> bool {
     let has_no_tasks_yet = !matches!(graph.status().status, Some(JobState::Running(_)));
     has_no_tasks_yet
         || graph.available_tasks() > 0
-        || graph.running_tasks().iter().any(|task| busy.contains(&task.executor_id))
+        || graph
+            .running_tasks()
+            .iter()
+            .any(|task| busy.contains(&task.executor_id))
 }
 
 /// Number of finished tasks that scan files, and of all of them.
 pub(crate) fn scan_tasks(graph: &dyn ExecutionGraph) -> (usize, usize) {
     let of_stages = graph.stages().values().map(scan_tasks_of);
-    of_stages.fold((0, 0), |(finished, all), of_stage| (finished + of_stage.0, all + of_stage.1))
+    of_stages.fold((0, 0), |(finished, all), of_stage| {
+        (finished + of_stage.0, all + of_stage.1)
+    })
 }
 
-/// Number of finished tasks of a stage that scans files, and of all of them. Each partition is a task.
+/// Number of finished tasks of a stage that scans files, and of all of them. Each partition is a
+/// task.
 fn scan_tasks_of(stage: &ExecutionStage) -> (usize, usize) {
-    let counted = |plan: &Arc<dyn ExecutionPlan>, finished, all| if scans(plan) { (finished, all) } else { (0, 0) };
+    let counted = |plan: &Arc<dyn ExecutionPlan>, finished, all| {
+        if scans(plan) { (finished, all) } else { (0, 0) }
+    };
     match stage {
-        ExecutionStage::Running(stage) => counted(&stage.plan, finished_tasks(stage), stage.partitions),
-        ExecutionStage::Successful(stage) => counted(&stage.plan, stage.partitions, stage.partitions),
-        ExecutionStage::Resolved(stage) => counted(&stage.plan, 0, stage.partitions),
-        ExecutionStage::UnResolved(stage) => {
-            counted(&stage.plan, 0, stage.plan.output_partitioning().partition_count())
+        ExecutionStage::Running(stage) => {
+            counted(&stage.plan, finished_tasks(stage), stage.partitions)
         }
+        ExecutionStage::Successful(stage) => {
+            counted(&stage.plan, stage.partitions, stage.partitions)
+        }
+        ExecutionStage::Resolved(stage) => counted(&stage.plan, 0, stage.partitions),
+        ExecutionStage::UnResolved(stage) => counted(
+            &stage.plan,
+            0,
+            stage.plan.output_partitioning().partition_count(),
+        ),
         ExecutionStage::Failed(_) => (0, 0),
     }
 }
 
 fn finished_tasks(stage: &RunningStage) -> usize {
-    let is_finished = |status: &task_status::Status| matches!(status, task_status::Status::Successful(_));
-    stage.task_infos.iter().filter(|task| is_finished(&task.task_status)).count()
+    let is_finished =
+        |status: &task_status::Status| matches!(status, task_status::Status::Successful(_));
+    stage
+        .task_infos
+        .iter()
+        .filter(|task| is_finished(&task.task_status))
+        .count()
 }
 
 fn scans(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.exists(|node| Ok(node.is::<DataSourceExec>())).unwrap_or_default()
+    plan.exists(|node| Ok(node.is::<DataSourceExec>()))
+        .unwrap_or_default()
 }

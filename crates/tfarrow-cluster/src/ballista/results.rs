@@ -21,7 +21,8 @@ use crate::ballista::{
 
 /// Number of results that are requested at the same time.
 const REQUESTS: usize = 4;
-/// Number of times that a result is requested from an executor that refuses connections, and the time between them.
+/// Number of times that a result is requested from an executor that refuses connections, and the
+/// time between them.
 const TRIES: u8 = 2;
 const WAIT_MILLIS: u64 = 200;
 
@@ -37,7 +38,10 @@ impl Results {
     pub(crate) fn new(mut locations: Vec<PartitionLocation>, tls: Option<Tls>) -> Option<Self> {
         let id = |location: &PartitionLocation| {
             let partition = location.partition_id.as_ref();
-            (partition.map(|partition| (partition.stage_id, partition.partition_id)), location.map_partition_id)
+            (
+                partition.map(|partition| (partition.stage_id, partition.partition_id)),
+                location.map_partition_id,
+            )
         };
         if has_attempts(locations.iter().map(id)) {
             return None;
@@ -49,23 +53,36 @@ impl Results {
     /// Fetches the rows.
     pub(crate) fn fetch(self) -> BoxStream<'static, Result<RecordBatch>> {
         let fetched = move |location| fetch(location, self.tls.clone());
-        stream::iter(self.locations).map(fetched).buffered(REQUESTS).try_flatten().boxed()
+        stream::iter(self.locations)
+            .map(fetched)
+            .buffered(REQUESTS)
+            .try_flatten()
+            .boxed()
     }
 }
 
-/// Returns whether there are results of two attempts of a task, by the stage, the partition and the task of each result. The scheduler
-/// of Ballista 55 keeps the results of a task that it runs again after an executor was lost, so that rows would be read twice.
+/// Returns whether there are results of two attempts of a task, by the stage, the partition and the
+/// task of each result. The scheduler of Ballista 55 keeps the results of a task that it runs again
+/// after an executor was lost, so that rows would be read twice.
 pub(crate) fn has_attempts<K: Eq + Hash>(results: impl IntoIterator<Item = K>) -> bool {
     let mut seen = HashSet::new();
     !results.into_iter().all(|result| seen.insert(result))
 }
 
-async fn fetch(location: PartitionLocation, tls: Option<Tls>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+async fn fetch(
+    location: PartitionLocation,
+    tls: Option<Tls>,
+) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let layout = location.layout();
     let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
-        return Err(exec_datafusion_err!("the scheduler returned a result without a place"));
+        return Err(exec_datafusion_err!(
+            "the scheduler returned a result without a place"
+        ));
     };
-    let (host, port) = (executor.host, u16::try_from(executor.port).unwrap_or_default());
+    let (host, port) = (
+        executor.host,
+        u16::try_from(executor.port).unwrap_or_default(),
+    );
     let client = BallistaClient::try_new(
         &host,
         port,
@@ -80,7 +97,15 @@ async fn fetch(location: PartitionLocation, tls: Option<Tls>) -> Result<BoxStrea
     .await;
     let mut client = client.map_err(|error| lost(&host, port, &error))?;
     let rows = client
-        .fetch_partition_proxied(&executor.id, &partition.into(), location.file_id, layout, &host, port, true)
+        .fetch_partition_proxied(
+            &executor.id,
+            &partition.into(),
+            location.file_id,
+            layout,
+            &host,
+            port,
+            true,
+        )
         .await;
     let rows = rows.map_err(|error| lost(&host, port, &error))?;
     Ok(rows.map_err(move |error| lost(&host, port, &error)).boxed())
@@ -88,5 +113,8 @@ async fn fetch(location: PartitionLocation, tls: Option<Tls>) -> Result<BoxStrea
 
 /// The error of an executor that does not return its part of a result.
 fn lost(host: &str, port: u16, error: &(dyn Error + 'static)) -> DataFusionError {
-    exec_datafusion_err!("the executor {host}:{port}, which has a part of the result, is lost: {}", innermost(error))
+    exec_datafusion_err!(
+        "the executor {host}:{port}, which has a part of the result, is lost: {}",
+        innermost(error)
+    )
 }

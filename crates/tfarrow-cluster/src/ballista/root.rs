@@ -16,7 +16,8 @@ use datafusion::{
 };
 use tfarrow_sql::wire::local_files;
 
-/// Checks that all local files of a plan are below `root`, which is a real path. Links are followed.
+/// Checks that all local files of a plan are below `root`, which is a real path. Links are
+/// followed.
 ///
 /// # Errors
 /// A file is outside of `root`, or the plan has no valid path for it.
@@ -36,19 +37,27 @@ pub(crate) fn check_files(plan: &Arc<dyn ExecutionPlan>, root: &Path) -> Result<
     Ok(())
 }
 
-/// The real path of a file, which may not exist yet: the real path of the deepest folder that exists, and the rest.
+/// The real path of a file, which may not exist yet: the real path of the deepest folder that
+/// exists, and the rest.
 ///
 /// # Errors
 /// A link has no target: a writer would create its target, wherever that is.
 fn real(path: &Path) -> io::Result<PathBuf> {
-    if path.components().any(|component| component == Component::ParentDir) {
+    if path
+        .components()
+        .any(|component| component == Component::ParentDir)
+    {
         return path.canonicalize();
     }
     for ancestor in path.ancestors() {
         if ancestor.symlink_metadata().is_ok() {
             let real = ancestor.canonicalize()?;
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
-            return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
+            return Ok(if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            });
         }
     }
     path.canonicalize()

@@ -1,5 +1,5 @@
-//! The jobs whose tasks an executor runs. Ballista cancels no task of an executor that asks for tasks, so that the executor asks
-//! whether their jobs still run.
+//! The jobs whose tasks an executor runs. Ballista cancels no task of an executor that asks for
+//! tasks, so that the executor asks whether their jobs still run.
 
 use std::{
     collections::HashMap,
@@ -34,7 +34,10 @@ pub(crate) struct RunningJob {
 
 impl RunningJobs {
     pub(crate) fn new(scheduler: SchedulerClient) -> Self {
-        Self { scheduler, by_job: Lock::default() }
+        Self {
+            scheduler,
+            by_job: Lock::default(),
+        }
     }
 
     /// The watch of the job of a new task. Must be called in a runtime of tokio.
@@ -46,7 +49,11 @@ impl RunningJobs {
         let has_ended = Arc::new(watch::Sender::new(false));
         by_job.retain(|_, watch| watch.strong_count() > 0);
         by_job.insert(job.clone(), Arc::downgrade(&has_ended));
-        tokio::spawn(watch_job(self.scheduler.clone(), job.clone(), Arc::downgrade(&has_ended)));
+        tokio::spawn(watch_job(
+            self.scheduler.clone(),
+            job.clone(),
+            Arc::downgrade(&has_ended),
+        ));
         RunningJob { has_ended }
     }
 }
@@ -55,7 +62,11 @@ impl RunningJob {
     /// Waits until the scheduler no longer runs the job.
     pub(crate) async fn ended(&self) {
         // There is no error: the sender is a part of this.
-        _ = self.has_ended.subscribe().wait_for(|has_ended| *has_ended).await;
+        _ = self
+            .has_ended
+            .subscribe()
+            .wait_for(|has_ended| *has_ended)
+            .await;
     }
 }
 
@@ -63,11 +74,19 @@ impl RunningJob {
 async fn watch_job(mut scheduler: SchedulerClient, job: JobId, watch: Weak<watch::Sender<bool>>) {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let Some(has_ended) = watch.upgrade() else { return };
-        let mut request = Request::new(GetJobStatusParams { job_id: job.clone().into() });
-        request.metadata_mut().insert(EXECUTOR, MetadataValue::from_static("1"));
+        let Some(has_ended) = watch.upgrade() else {
+            return;
+        };
+        let mut request = Request::new(GetJobStatusParams {
+            job_id: job.clone().into(),
+        });
+        request
+            .metadata_mut()
+            .insert(EXECUTOR, MetadataValue::from_static("1"));
         // A scheduler that cannot be reached may still run the job.
-        let Ok(answer) = scheduler.get_job_status(request).await else { continue };
+        let Ok(answer) = scheduler.get_job_status(request).await else {
+            continue;
+        };
         let state = answer.into_inner().status.and_then(|status| status.status);
         if !matches!(state, Some(JobState::Queued(_) | JobState::Running(_))) {
             has_ended.send_replace(true);

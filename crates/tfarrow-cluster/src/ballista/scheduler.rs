@@ -2,8 +2,12 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use ballista_core::{config::TaskSchedulingPolicy, serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer};
-use ballista_scheduler::{cluster::BallistaCluster, config::SchedulerConfig, scheduler_process::create_scheduler};
+use ballista_core::{
+    config::TaskSchedulingPolicy, serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer,
+};
+use ballista_scheduler::{
+    cluster::BallistaCluster, config::SchedulerConfig, scheduler_process::create_scheduler,
+};
 use datafusion::{
     common::exec_datafusion_err,
     error::{DataFusionError, Result},
@@ -14,16 +18,21 @@ use tonic::transport::Server;
 
 use crate::{
     PlanCodec,
-    ballista::{MOST_MESSAGE_BYTES, client::innermost, inner_codec, service::SchedulerService, state, tls::Tls},
+    ballista::{
+        MOST_MESSAGE_BYTES, client::innermost, inner_codec, service::SchedulerService, state,
+        tls::Tls,
+    },
 };
 
-/// Time after its last request after which an executor is lost. An executor with tasks on all cores asks every 5 s.
+/// Time after its last request after which an executor is lost. An executor with tasks on all cores
+/// asks every 5 s.
 const EXECUTOR_TIME: u64 = 8;
 /// Interval between two looks for lost executors.
 const LOOK: u64 = 1;
 /// Time for which executors keep the results of a job that no client has removed.
 const RESULTS_TIME: u64 = 3600;
-/// Time for which the scheduler keeps the state of a job that has ended: its plan, and the places of all results of its tasks.
+/// Time for which the scheduler keeps the state of a job that has ended: its plan, and the places
+/// of all results of its tasks.
 const STATE_TIME: u64 = 300;
 
 /// Options of a scheduler.
@@ -35,11 +44,15 @@ pub struct SchedulerOptions {
     pub tls: Option<Tls>,
 }
 
-/// Runs a scheduler until the process ends. `on_ready` is called with the address when clients and executors can connect.
+/// Runs a scheduler until the process ends. `on_ready` is called with the address when clients and
+/// executors can connect.
 ///
 /// # Errors
 /// The address cannot be bound, or the certificate is invalid.
-pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(SocketAddr)) -> Result<()> {
+pub async fn run_scheduler(
+    options: SchedulerOptions,
+    on_ready: impl FnOnce(SocketAddr),
+) -> Result<()> {
     let listener = TcpListener::bind(options.bind).await;
     let listener = listener.map_err(|error| exec_datafusion_err!("{}: {error}", options.bind))?;
     let address = listener.local_addr()?;
@@ -59,19 +72,29 @@ pub async fn run_scheduler(options: SchedulerOptions, on_ready: impl FnOnce(Sock
         override_session_builder: Some(Arc::new(state)),
         ..SchedulerConfig::default()
     };
-    let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
-    let service = SchedulerService::new(create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?);
+    let cluster = BallistaCluster::new_from_config(&config)
+        .await
+        .map_err(failed)?;
+    let service = SchedulerService::new(
+        create_scheduler(cluster, Arc::new(config))
+            .await
+            .map_err(failed)?,
+    );
     tokio::spawn(service.clone().watch());
     let service = SchedulerGrpcServer::new(service)
         .max_decoding_message_size(MOST_MESSAGE_BYTES)
         .max_encoding_message_size(MOST_MESSAGE_BYTES);
     let mut server = Server::builder().tcp_nodelay(true);
     if let Some(tls) = options.tls {
-        server = server.tls_config(tls.server()).map_err(|error| exec_datafusion_err!("TLS: {}", innermost(&error)))?;
+        server = server
+            .tls_config(tls.server())
+            .map_err(|error| exec_datafusion_err!("TLS: {}", innermost(&error)))?;
     }
     on_ready(address);
     let served = server.add_service(service);
-    let served = served.serve_with_incoming(TcpListenerStream::new(listener)).await;
+    let served = served
+        .serve_with_incoming(TcpListenerStream::new(listener))
+        .await;
     served.map_err(|error| exec_datafusion_err!("{address}: {}", innermost(&error)))
 }
 

@@ -1,4 +1,5 @@
-//! The requests of clients and executors: the scheduler of Ballista answers them, and this service adds leases and headers.
+//! The requests of clients and executors: the scheduler of Ballista answers them, and this service
+//! adds leases and headers.
 
 use std::{
     collections::HashSet,
@@ -9,13 +10,14 @@ use std::{
 use async_trait::async_trait;
 use ballista_core::serde::{
     protobuf::{
-        CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
-        CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorStoppedParams,
-        ExecutorStoppedResult, FailedJob, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams,
-        GetJobStatusResult, HeartBeatParams, HeartBeatResult, JobStatus, PollWorkParams, PollWorkResult,
+        CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult,
+        CreateUpdateSessionParams, CreateUpdateSessionResult, ExecuteQueryParams,
+        ExecuteQueryResult, ExecutorStoppedParams, ExecutorStoppedResult, FailedJob,
+        GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult,
+        HeartBeatParams, HeartBeatResult, JobStatus, PollWorkParams, PollWorkResult,
         RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams, RemoveSessionResult,
-        UpdateTaskStatusParams, UpdateTaskStatusResult, execute_query_params::Query, execute_query_result,
-        job_status::Status as JobState, scheduler_grpc_server::SchedulerGrpc,
+        UpdateTaskStatusParams, UpdateTaskStatusResult, execute_query_params::Query,
+        execute_query_result, job_status::Status as JobState, scheduler_grpc_server::SchedulerGrpc,
     },
     scheduler::{ExecutorMetadata, ExecutorSpecification},
 };
@@ -46,11 +48,11 @@ type Graph = Arc<RwLock<ExecutionGraphBox>>;
 /// Returns the graph of a job; `None` for a job that does not run.
 type GraphOf = dyn Fn(&str) -> Option<Graph> + Send + Sync;
 
-/// A scheduler that cancels jobs whose clients are gone and jobs that are stuck, and returns the number of cores and the progress of
-/// jobs in headers.
+/// A scheduler that cancels jobs whose clients are gone and jobs that are stuck, and returns the
+/// number of cores and the progress of jobs in headers.
 ///
-/// `server` and `graph_of` are trait objects, because Ballista's types have parameters for the messages of plans: rustc would prove
-/// that these are `Sync` for each kind of request, in 4 s.
+/// `server` and `graph_of` are trait objects, because Ballista's types have parameters for the
+/// messages of plans: rustc would prove that these are `Sync` for each kind of request, in 4 s.
 #[derive(Clone)]
 pub(crate) struct SchedulerService {
     /// The scheduler of Ballista.
@@ -64,9 +66,16 @@ pub(crate) struct SchedulerService {
 
 impl SchedulerService {
     pub(crate) fn new(server: SchedulerServer<LogicalPlanNode, PhysicalPlanNode>) -> Self {
-        let (tasks, executors) = (server.state.task_manager.clone(), server.state.executor_manager.clone());
-        let graph_of =
-            move |job: &str| tasks.get_running_job_cache().get(job).map(|job| Arc::clone(&job.execution_graph));
+        let (tasks, executors) = (
+            server.state.task_manager.clone(),
+            server.state.executor_manager.clone(),
+        );
+        let graph_of = move |job: &str| {
+            tasks
+                .get_running_job_cache()
+                .get(job)
+                .map(|job| Arc::clone(&job.execution_graph))
+        };
         Self {
             server: Arc::new(server),
             executors,
@@ -84,11 +93,15 @@ impl SchedulerService {
                 log::warn!("the client of job {job} is gone: the job is cancelled");
                 self.cancel(job).await;
             }
-            let Ok(executors) = self.executors().await else { continue };
+            let Ok(executors) = self.executors().await else {
+                continue;
+            };
             let busy = self.busy_of(&executors);
             for job in self.leases.jobs() {
                 // A job that the scheduler does not run has ended.
-                let Some(graph) = (self.graph_of)(&job) else { continue };
+                let Some(graph) = (self.graph_of)(&job) else {
+                    continue;
+                };
                 let proceeds = proceeds(graph.read().await.as_ref(), &busy);
                 if self.leases.record(&job, proceeds, Instant::now()) {
                     log::warn!("job {job} is stuck: it is cancelled");
@@ -99,7 +112,11 @@ impl SchedulerService {
     }
 
     async fn cancel(&self, job: String) {
-        if let Err(error) = self.server.cancel_job(Request::new(CancelJobParams { job_id: job })).await {
+        if let Err(error) = self
+            .server
+            .cancel_job(Request::new(CancelJobParams { job_id: job }))
+            .await
+        {
             log::warn!("the job cannot be cancelled: {error}");
         }
     }
@@ -107,7 +124,10 @@ impl SchedulerService {
     async fn executors(&self) -> Result<Vec<ExecutorMetadata>, Status> {
         let executors = self.executors.get_executors_state().await;
         let executors = executors.map_err(|error| Status::internal(error.to_string()))?;
-        Ok(executors.into_iter().map(|(executor, ..)| executor).collect())
+        Ok(executors
+            .into_iter()
+            .map(|(executor, ..)| executor)
+            .collect())
     }
 
     /// The ids of the executors that run tasks. Executors that are gone are removed.
@@ -119,8 +139,15 @@ impl SchedulerService {
 
     /// Number of cores of all executors.
     async fn cores(&self) -> Result<usize, Status> {
-        let cores = |executor: &ExecutorMetadata| usize::try_from(executor.specification.vcores).unwrap_or(usize::MAX);
-        Ok(self.executors().await?.iter().map(cores).fold(0, usize::saturating_add))
+        let cores = |executor: &ExecutorMetadata| {
+            usize::try_from(executor.specification.vcores).unwrap_or(usize::MAX)
+        };
+        Ok(self
+            .executors()
+            .await?
+            .iter()
+            .map(cores)
+            .fold(0, usize::saturating_add))
     }
 }
 
@@ -128,10 +155,15 @@ impl SchedulerService {
 impl SchedulerGrpc for SchedulerService {
     type ExecuteQueryPushStream = JobStates;
 
-    async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Answer<ExecuteQueryResult> {
+    async fn execute_query(
+        &self,
+        request: Request<ExecuteQueryParams>,
+    ) -> Answer<ExecuteQueryResult> {
         // Plans of other kinds would be planned here, with files that this process finds.
         if !matches!(request.get_ref().query, Some(Query::PhysicalPlan(_))) {
-            return Err(Status::unimplemented("this scheduler takes physical plans only"));
+            return Err(Status::unimplemented(
+                "this scheduler takes physical plans only",
+            ));
         }
         let answer = self.server.execute_query(request).await?;
         if let Some(execute_query_result::Result::Success(job)) = &answer.get_ref().result {
@@ -140,13 +172,20 @@ impl SchedulerGrpc for SchedulerService {
         Ok(answer)
     }
 
-    async fn get_job_status(&self, request: Request<GetJobStatusParams>) -> Answer<GetJobStatusResult> {
+    async fn get_job_status(
+        &self,
+        request: Request<GetJobStatusParams>,
+    ) -> Answer<GetJobStatusResult> {
         if request.metadata().contains_key(EXECUTOR) {
             return self.server.get_job_status(request).await;
         }
         let job_id = request.get_ref().job_id.clone();
         let mut answer = self.server.get_job_status(request).await?;
-        let state = answer.get_ref().status.as_ref().and_then(|status| status.status.as_ref());
+        let state = answer
+            .get_ref()
+            .status
+            .as_ref()
+            .and_then(|status| status.status.as_ref());
         let has_ended = matches!(state, Some(JobState::Failed(_) | JobState::Successful(_)));
         let is_stuck = self.leases.renew(&job_id, Instant::now());
         if is_stuck || has_ended {
@@ -154,9 +193,19 @@ impl SchedulerGrpc for SchedulerService {
         }
         if is_stuck {
             let error = JobFailure::ExecutorLost.into_error().to_string();
-            let failed = FailedJob { error, ..FailedJob::default() };
-            let state = JobStatus { job_id, status: Some(JobState::Failed(failed)), ..JobStatus::default() };
-            return Ok(Response::new(GetJobStatusResult { status: Some(state), ..GetJobStatusResult::default() }));
+            let failed = FailedJob {
+                error,
+                ..FailedJob::default()
+            };
+            let state = JobStatus {
+                job_id,
+                status: Some(JobState::Failed(failed)),
+                ..JobStatus::default()
+            };
+            return Ok(Response::new(GetJobStatusResult {
+                status: Some(state),
+                ..GetJobStatusResult::default()
+            }));
         }
         let cores = self.cores().await?;
         set_number(answer.metadata_mut(), CORES, cores);
@@ -174,20 +223,31 @@ impl SchedulerGrpc for SchedulerService {
     ) -> Answer<CreateUpdateSessionResult> {
         let cores = self.cores().await?;
         let mut answer = self.server.create_update_session(request).await?;
-        answer.metadata_mut().insert(SCHEDULER_VERSION, MetadataValue::from_static(crate::codec::VERSION));
+        answer.metadata_mut().insert(
+            SCHEDULER_VERSION,
+            MetadataValue::from_static(crate::codec::VERSION),
+        );
         set_number(answer.metadata_mut(), CORES, cores);
         Ok(answer)
     }
 
-    async fn execute_query_push(&self, _: Request<ExecuteQueryParams>) -> Answer<Self::ExecuteQueryPushStream> {
-        Err(Status::unimplemented("clients of this scheduler ask for the state of their jobs"))
+    async fn execute_query_push(
+        &self,
+        _: Request<ExecuteQueryParams>,
+    ) -> Answer<Self::ExecuteQueryPushStream> {
+        Err(Status::unimplemented(
+            "clients of this scheduler ask for the state of their jobs",
+        ))
     }
 
     async fn poll_work(&self, request: Request<PollWorkParams>) -> Answer<PollWorkResult> {
         let params = request.get_ref();
         let executor = params.metadata.clone().map(|executor| {
             let cores: Option<ExecutorSpecification> = executor.specification.map(Into::into);
-            (executor.id, cores.is_some_and(|cores| params.num_free_vcores < cores.vcores))
+            (
+                executor.id,
+                cores.is_some_and(|cores| params.num_free_vcores < cores.vcores),
+            )
         });
         let answer = self.server.poll_work(request).await?;
         if let Some((id, is_busy)) = executor {
@@ -201,27 +261,45 @@ impl SchedulerGrpc for SchedulerService {
         Ok(answer)
     }
 
-    async fn register_executor(&self, request: Request<RegisterExecutorParams>) -> Answer<RegisterExecutorResult> {
+    async fn register_executor(
+        &self,
+        request: Request<RegisterExecutorParams>,
+    ) -> Answer<RegisterExecutorResult> {
         self.server.register_executor(request).await
     }
 
-    async fn heart_beat_from_executor(&self, request: Request<HeartBeatParams>) -> Answer<HeartBeatResult> {
+    async fn heart_beat_from_executor(
+        &self,
+        request: Request<HeartBeatParams>,
+    ) -> Answer<HeartBeatResult> {
         self.server.heart_beat_from_executor(request).await
     }
 
-    async fn update_task_status(&self, request: Request<UpdateTaskStatusParams>) -> Answer<UpdateTaskStatusResult> {
+    async fn update_task_status(
+        &self,
+        request: Request<UpdateTaskStatusParams>,
+    ) -> Answer<UpdateTaskStatusResult> {
         self.server.update_task_status(request).await
     }
 
-    async fn remove_session(&self, request: Request<RemoveSessionParams>) -> Answer<RemoveSessionResult> {
+    async fn remove_session(
+        &self,
+        request: Request<RemoveSessionParams>,
+    ) -> Answer<RemoveSessionResult> {
         self.server.remove_session(request).await
     }
 
-    async fn get_job_metrics(&self, request: Request<GetJobMetricsParams>) -> Answer<GetJobMetricsResult> {
+    async fn get_job_metrics(
+        &self,
+        request: Request<GetJobMetricsParams>,
+    ) -> Answer<GetJobMetricsResult> {
         self.server.get_job_metrics(request).await
     }
 
-    async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Answer<ExecutorStoppedResult> {
+    async fn executor_stopped(
+        &self,
+        request: Request<ExecutorStoppedParams>,
+    ) -> Answer<ExecutorStoppedResult> {
         self.server.executor_stopped(request).await
     }
 
@@ -230,7 +308,10 @@ impl SchedulerGrpc for SchedulerService {
         self.server.cancel_job(request).await
     }
 
-    async fn clean_job_data(&self, request: Request<CleanJobDataParams>) -> Answer<CleanJobDataResult> {
+    async fn clean_job_data(
+        &self,
+        request: Request<CleanJobDataParams>,
+    ) -> Answer<CleanJobDataResult> {
         self.server.clean_job_data(request).await
     }
 }

@@ -12,7 +12,9 @@ use ballista_core::{
         scheduler::PartitionLocation,
     },
 };
-use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor};
+use ballista_executor::execution_engine::{
+    DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor,
+};
 use datafusion::{
     common::{exec_err, tree_node::TreeNode},
     datasource::sink::DataSinkExec,
@@ -48,7 +50,11 @@ pub(crate) struct Stages {
 
 impl Stages {
     pub(crate) fn new(root: Option<PathBuf>, tls: Option<Tls>, jobs: RunningJobs) -> Self {
-        Self { inner: DefaultExecutionEngine::with_client_pool(Arc::new(Connections::new(tls))), root, jobs }
+        Self {
+            inner: DefaultExecutionEngine::with_client_pool(Arc::new(Connections::new(tls))),
+            root,
+            jobs,
+        }
     }
 
     /// The failure of a task that may not run.
@@ -60,7 +66,9 @@ impl Stages {
             Some(root) => check_files(plan, root),
             None => Ok(()),
         });
-        Ok(checked.err().map(|error| JobFailure::Task(TaskError::of(&error))))
+        Ok(checked
+            .err()
+            .map(|error| JobFailure::Task(TaskError::of(&error))))
     }
 }
 
@@ -75,14 +83,22 @@ impl ExecutionEngine for Stages {
         work_dir: &str,
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
-        // Ballista reports an error that is returned here as that of another attempt, which the scheduler ignores.
+        // Ballista reports an error that is returned here as that of another attempt, which the
+        // scheduler ignores.
         let (refusal, writes) = (self.refusal(&job_id, &plan)?, writes_files(&plan)?);
         let job = self.jobs.of_task(&job_id);
         let notices = Arc::default();
         let plan = with_task_notices(plan, &notices)?;
-        let inner =
-            self.inner.create_query_stage_exec(job_id, stage_id, task_id, partitions, plan, work_dir, config)?;
-        Ok(Arc::new(Stage { inner, refusal, job, writes, notices }))
+        let inner = self.inner.create_query_stage_exec(
+            job_id, stage_id, task_id, partitions, plan, work_dir, config,
+        )?;
+        Ok(Arc::new(Stage {
+            inner,
+            refusal,
+            job,
+            writes,
+            notices,
+        }))
     }
 }
 
@@ -127,7 +143,8 @@ impl QueryStageExecutor for Stage {
         }
     }
 
-    /// The metrics of all operators. Notices are a counter with a name, since no other text of a task reaches the client.
+    /// The metrics of all operators. Notices are a counter with a name, since no other text of a
+    /// task reaches the client.
     fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
         let mut metrics = self.inner.collect_plan_metrics();
         let notices = self.notices.lock();
@@ -136,7 +153,10 @@ impl QueryStageExecutor for Stage {
         {
             let (name, count) = (format!("{NOTICES}{json}").into(), Count::new());
             count.add(1);
-            first.push(Arc::new(Metric::new(MetricValue::Count { name, count }, None)));
+            first.push(Arc::new(Metric::new(
+                MetricValue::Count { name, count },
+                None,
+            )));
         }
         metrics
     }
@@ -154,8 +174,9 @@ impl QueryStageExecutor for Stage {
     }
 }
 
-/// An error of a task that the client can read. Errors of connections between executors stay as they are: the scheduler runs other
-/// tasks again after them. A task that `writes` files does not run again after an error of its own.
+/// An error of a task that the client can read. Errors of connections between executors stay as
+/// they are: the scheduler runs other tasks again after them. A task that `writes` files does not
+/// run again after an error of its own.
 fn portable(error: DataFusionError, writes: bool) -> DataFusionError {
     let root: &(dyn Error + 'static) = match error.find_root() {
         DataFusionError::External(cause) => match cause.downcast_ref() {
@@ -183,7 +204,11 @@ fn reads_two_attempts(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     };
     plan.exists(|node| {
         let reader = node.downcast_ref::<ShuffleReaderExec>();
-        Ok(reader
-            .is_some_and(|reader| reader.partition.iter().any(|locations| has_attempts(locations.iter().map(task)))))
+        Ok(reader.is_some_and(|reader| {
+            reader
+                .partition
+                .iter()
+                .any(|locations| has_attempts(locations.iter().map(task)))
+        }))
     })
 }

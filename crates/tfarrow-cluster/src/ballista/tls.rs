@@ -9,11 +9,12 @@ use ballista_core::{
 use datafusion::{common::exec_datafusion_err, error::Result};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, ServerTlsConfig};
 
-/// Time after which a process from which rows are fetched is lost: for a connection, between two pings, and for their answers.
+/// Time after which a process from which rows are fetched is lost: for a connection, between two
+/// pings, and for their answers.
 const FETCH_WAIT: Duration = Duration::from_secs(10);
 
-/// The certificate and the key of a process, and the certificate of the authority of its cluster. Both sides of a connection have a
-/// certificate that the authority has signed.
+/// The certificate and the key of a process, and the certificate of the authority of its cluster.
+/// Both sides of a connection have a certificate that the authority has signed.
 #[derive(Clone)]
 pub struct Tls {
     identity: Identity,
@@ -27,7 +28,8 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads `tls.crt`, `tls.key` and `ca.crt` of a folder, in PEM. These are the names of a TLS secret of Kubernetes.
+    /// Reads `tls.crt`, `tls.key` and `ca.crt` of a folder, in PEM. These are the names of a TLS
+    /// secret of Kubernetes.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -37,23 +39,35 @@ impl Tls {
             fs::read(&path).map_err(|error| exec_datafusion_err!("{}: {error}", path.display()))
         };
         let identity = Identity::from_pem(read("tls.crt")?, read("tls.key")?);
-        Ok(Self { identity, authority: Certificate::from_pem(read("ca.crt")?) })
+        Ok(Self {
+            identity,
+            authority: Certificate::from_pem(read("ca.crt")?),
+        })
     }
 
     /// The settings of a server, which refuses clients without a certificate.
     pub(crate) fn server(&self) -> ServerTlsConfig {
-        ServerTlsConfig::new().identity(self.identity.clone()).client_ca_root(self.authority.clone())
+        ServerTlsConfig::new()
+            .identity(self.identity.clone())
+            .client_ca_root(self.authority.clone())
     }
 
-    /// The endpoint at the same address with TLS and the settings of `config`. Ballista makes endpoints without TLS.
+    /// The endpoint at the same address with TLS and the settings of `config`. Ballista makes
+    /// endpoints without TLS.
     pub(crate) fn secured(
         &self,
         endpoint: &Endpoint,
         config: Option<&GrpcClientConfig>,
     ) -> Result<Endpoint, Box<dyn Error + Send + Sync>> {
-        let address = endpoint.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let address = endpoint
+            .uri()
+            .authority()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let endpoint = create_grpc_client_endpoint(format!("https://{address}"), config)?;
-        let tls = ClientTlsConfig::new().identity(self.identity.clone()).ca_certificate(self.authority.clone());
+        let tls = ClientTlsConfig::new()
+            .identity(self.identity.clone())
+            .ca_certificate(self.authority.clone());
         Ok(endpoint.tls_config(tls)?)
     }
 
@@ -63,15 +77,20 @@ impl Tls {
     }
 }
 
-/// The settings of connections that fetch rows. Ballista has none: a process would wait without end for one that is frozen, or whose
-/// machine has lost its power.
+/// The settings of connections that fetch rows. Ballista has none: a process would wait without end
+/// for one that is frozen, or whose machine has lost its power.
 pub(crate) fn fetch_endpoint(tls: Option<Tls>) -> Arc<BallistaConfigGrpcEndpoint> {
     Arc::new(BallistaConfigGrpcEndpoint::new(Arc::new(move |endpoint| {
         let endpoint = match &tls {
             Some(tls) => tls.secured(&endpoint, None)?,
             None => endpoint,
         };
-        let endpoint = endpoint.connect_timeout(FETCH_WAIT).http2_keep_alive_interval(FETCH_WAIT);
-        Ok(endpoint.keep_alive_timeout(FETCH_WAIT).keep_alive_while_idle(true).tcp_nodelay(true))
+        let endpoint = endpoint
+            .connect_timeout(FETCH_WAIT)
+            .http2_keep_alive_interval(FETCH_WAIT);
+        Ok(endpoint
+            .keep_alive_timeout(FETCH_WAIT)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true))
     })))
 }

@@ -11,8 +11,8 @@ use tempfile::{Builder, TempDir};
 /// The beginning of the name of each folder.
 const PREFIX: &str = "executor-";
 
-/// A new folder in the work folder of executors, which is removed at the end of the process. The next executor with the same work
-/// folder removes those of processes that were killed.
+/// A new folder in the work folder of executors, which is removed at the end of the process. The
+/// next executor with the same work folder removes those of processes that were killed.
 #[derive(Debug)]
 pub(crate) struct WorkFolder {
     folder: TempDir,
@@ -32,14 +32,21 @@ impl WorkFolder {
         start.lock()?;
         for entry in parent.read_dir()? {
             let entry = entry?;
-            if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            if entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(PREFIX.as_bytes())
+            {
                 remove_abandoned(&entry.path());
             }
         }
         let folder = Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
         lock.lock()?;
-        Ok(Self { folder, _lock: lock })
+        Ok(Self {
+            folder,
+            _lock: lock,
+        })
     }
 
     /// The path of the folder.
@@ -52,7 +59,10 @@ impl WorkFolder {
 fn remove_abandoned(folder: &Path) {
     let is_abandoned = File::open(folder).is_ok_and(|lock| lock.try_lock().is_ok());
     if is_abandoned && let Err(error) = fs::remove_dir_all(folder) {
-        log::warn!("{}: the folder of an executor that has ended: {error}", folder.display());
+        log::warn!(
+            "{}: the folder of an executor that has ended: {error}",
+            folder.display()
+        );
     }
 }
 
@@ -69,7 +79,12 @@ mod tests {
         fs::create_dir_all(abandoned.join("job/1")).unwrap();
         fs::create_dir(work.join("data")).unwrap();
         let second = WorkFolder::create(&work).unwrap();
-        assert!(first.path().is_dir() && second.path().is_dir() && work.join("data").is_dir() && !abandoned.exists());
+        assert!(
+            first.path().is_dir()
+                && second.path().is_dir()
+                && work.join("data").is_dir()
+                && !abandoned.exists()
+        );
         drop((first, second));
         assert_eq!(work.read_dir().unwrap().count(), 1);
     }

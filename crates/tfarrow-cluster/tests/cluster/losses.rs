@@ -10,10 +10,12 @@ use nix::sys::signal::Signal;
 
 use crate::processes::{Cluster, Run, SOON, local};
 
-/// How often a name is repeated in the work for each row, which grows with the square: programs of the dev profile are slow.
+/// How often a name is repeated in the work for each row, which grows with the square: programs of
+/// the dev profile are slow.
 const REPEATS: u32 = if cfg!(debug_assertions) { 50 } else { 150 };
 
-/// A query with some seconds of work, in 64 tasks: most of the work is left when the first one ends.
+/// A query with some seconds of work, in 64 tasks: most of the work is left when the first one
+/// ends.
 struct LongQuery {
     text: String,
     /// The files that it reads.
@@ -32,7 +34,8 @@ impl LongQuery {
         for file in 0..64 {
             std::fs::copy(&source, folder.join(format!("{file:02}.tfrecord"))).unwrap();
         }
-        let work = format!("levenshtein(repeat(city, {repeats}), repeat(reverse(city), {repeats}))");
+        let work =
+            format!("levenshtein(repeat(city, {repeats}), repeat(reverse(city), {repeats}))");
         let text = format!(
             "SET datafusion.execution.target_partitions = {tasks};
              SELECT label, count(*), sum({work}) FROM '{}/' GROUP BY label ORDER BY label",
@@ -56,7 +59,11 @@ impl LongQuery {
 
 /// A client that runs, and is killed at the end of a test.
 fn spawn(mut command: Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 fn ended(client: Child) -> Run {
@@ -88,7 +95,11 @@ fn a_frozen_executor_writes_one_file() {
     let out = cluster.folder.path().join("out");
     std::fs::create_dir(&out).unwrap();
     let rows = "SELECT label, repeat(city, 10000) AS text FROM";
-    let copy = format!("COPY ({rows} '{}/') TO '{}/all.csv'", data.folder.display(), out.display());
+    let copy = format!(
+        "COPY ({rows} '{}/') TO '{}/all.csv'",
+        data.folder.display(),
+        out.display()
+    );
     let client = spawn(cluster.client(&[&copy]));
     let written = || std::fs::read_dir(&out).unwrap().count();
     let begin = Instant::now();
@@ -108,10 +119,14 @@ fn a_frozen_executor_writes_one_file() {
         assert!(begin.elapsed() < SOON, "{} files are left", written());
         std::thread::yield_now();
     }
-    let text = format!("SELECT count(*) AS n, sum(octet_length(text)) AS bytes FROM '{}/all.csv'", out.display());
+    let text = format!(
+        "SELECT count(*) AS n, sum(octet_length(text)) AS bytes FROM '{}/all.csv'",
+        out.display()
+    );
     let shard = "'testdata/shards/train-00000-of-00004.tfrecord'";
-    let expected =
-        format!("SELECT 64 * count(*) AS n, 64 * sum(octet_length(repeat(city, 10000))) AS bytes FROM {shard}");
+    let expected = format!(
+        "SELECT 64 * count(*) AS n, 64 * sum(octet_length(repeat(city, 10000))) AS bytes FROM {shard}"
+    );
     assert_eq!(local(&[&text]), local(&[&expected]));
 }
 
@@ -197,7 +212,11 @@ fn a_scheduler_that_is_started_again_has_lost_the_query() {
     // The client may see the end of the first scheduler.
     let run = ended(client);
     assert_eq!(run.status, Some(1), "{run:?}");
-    assert!(run.stderr.contains(&format!("the scheduler at {}", cluster.address)), "{run:?}");
+    assert!(
+        run.stderr
+            .contains(&format!("the scheduler at {}", cluster.address)),
+        "{run:?}"
+    );
     // The executor finds the second one.
     let query = "SELECT count(*) FROM 'testdata/shards/'";
     assert_eq!(cluster.sql(&[query]), local(&[query]));

@@ -1,6 +1,10 @@
 //! Queries of the built program on a cluster of processes on this machine.
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod certificates;
 mod failures;

@@ -18,16 +18,26 @@ use crate::processes::Cluster;
 /// The value of a result.
 const TEXT: &str = "a text that is valid UTF-8";
 
-/// Asks an executor for the result of stage 1 and partition 0 of a job: as a client does by `do_get`, and else as an executor does.
+/// Asks an executor for the result of stage 1 and partition 0 of a job: as a client does by
+/// `do_get`, and else as an executor does.
 fn fetch(port: u16, job: &str, do_get: bool) -> Result<Vec<RecordBatch>, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let fetched = async {
-        let client = BallistaClient::try_new("127.0.0.1", port, 1 << 20, false, None, 1, 0, 0, 0).await;
+        let client =
+            BallistaClient::try_new("127.0.0.1", port, 1 << 20, false, None, 1, 0, 0, 0).await;
         let mut client = client.map_err(|error| error.to_string())?;
         let partition = PartitionId::new(&JobId::new(job), 1, 0);
         let layout = ShuffleLayout::Passthrough;
-        let rows = client.fetch_partition_proxied("", &partition, None, layout, "127.0.0.1", port, do_get).await;
-        rows.map_err(|error| error.to_string())?.try_collect().await.map_err(|error| error.to_string())
+        let rows = client
+            .fetch_partition_proxied("", &partition, None, layout, "127.0.0.1", port, do_get)
+            .await;
+        rows.map_err(|error| error.to_string())?
+            .try_collect()
+            .await
+            .map_err(|error| error.to_string())
     };
     runtime.block_on(fetched)
 }
@@ -45,7 +55,10 @@ fn write_result(folder: PathBuf, replaced: &[u8]) {
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
     let mut bytes = writer.into_inner().unwrap();
-    let at = bytes.windows(TEXT.len()).position(|window| window == TEXT.as_bytes()).unwrap();
+    let at = bytes
+        .windows(TEXT.len())
+        .position(|window| window == TEXT.as_bytes())
+        .unwrap();
     bytes[at..at + TEXT.len()].copy_from_slice(replaced);
     fs::create_dir_all(folder.join("1/0")).unwrap();
     fs::write(folder.join("1/0/data.arrow"), bytes).unwrap();
@@ -58,7 +71,10 @@ fn rows_of_another_process_are_validated() {
     write_result(results.join("valid"), TEXT.as_bytes());
     write_result(results.join("invalid"), &[0xff; TEXT.len()]);
     for do_get in [false, true] {
-        assert_eq!(fetch(cluster.ports[0], "valid", do_get).unwrap()[0].num_rows(), 1);
+        assert_eq!(
+            fetch(cluster.ports[0], "valid", do_get).unwrap()[0].num_rows(),
+            1
+        );
         let error = fetch(cluster.ports[0], "invalid", do_get).unwrap_err();
         assert!(error.to_lowercase().contains("utf"), "{do_get}: {error}");
     }
@@ -73,10 +89,22 @@ fn requests_name_jobs_and_no_paths() {
     write_result(results.join("inside"), TEXT.as_bytes());
     let absolute = results.join("inside");
     for do_get in [false, true] {
-        assert_eq!(fetch(cluster.ports[0], "inside", do_get).unwrap()[0].num_rows(), 1);
-        for job in ["../outside", "../results/inside", absolute.to_str().unwrap(), "", "."] {
+        assert_eq!(
+            fetch(cluster.ports[0], "inside", do_get).unwrap()[0].num_rows(),
+            1
+        );
+        for job in [
+            "../outside",
+            "../results/inside",
+            absolute.to_str().unwrap(),
+            "",
+            ".",
+        ] {
             let error = fetch(cluster.ports[0], job, do_get).unwrap_err();
-            assert!(error.contains("is not the identifier of a job"), "{do_get}: {job:?}: {error}");
+            assert!(
+                error.contains("is not the identifier of a job"),
+                "{do_get}: {job:?}: {error}"
+            );
         }
     }
 }

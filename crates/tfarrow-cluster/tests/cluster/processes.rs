@@ -20,7 +20,10 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 /// The program, with defaults of no user. It runs in the root of the repository.
@@ -51,7 +54,12 @@ impl Process {
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (send, lines) = channel();
-        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+        thread::spawn(move || {
+            stderr
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| send.send(line))
+        });
         Self { child, lines }
     }
 
@@ -60,7 +68,10 @@ impl Process {
     pub(crate) fn wait_for(&self, text: &str) -> String {
         let deadline = Instant::now() + SOON;
         let mut seen = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        while let Ok(line) = self
+            .lines
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
             if line.contains(text) {
                 return line;
             }
@@ -119,8 +130,15 @@ impl Cluster {
         let scheduler = started_scheduler("127.0.0.1:0", tls.as_deref());
         let ready = scheduler.wait_for("listens on ");
         let address = ready.rsplit(' ').next().unwrap().to_owned();
-        let mut cluster =
-            Self { scheduler, executors: Vec::new(), ports: Vec::new(), address, folder, tls, started: 0 };
+        let mut cluster = Self {
+            scheduler,
+            executors: Vec::new(),
+            ports: Vec::new(),
+            address,
+            folder,
+            tls,
+            started: 0,
+        };
         for _ in 0..executors {
             cluster.add_executor(&[]);
         }
@@ -140,11 +158,21 @@ impl Cluster {
         let work_dir = self.work_dir(self.started);
         self.started += 1;
         // A port that is free now.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let mut command = program(&["executor", "--scheduler", &self.address, "--cores", "1"]);
         command.arg("--port").arg(port.to_string());
-        command.arg("--work-dir").arg(work_dir).args(args).env("RUST_LOG", "info");
-        self.tls.iter().for_each(|tls| _ = command.arg("--tls").arg(tls));
+        command
+            .arg("--work-dir")
+            .arg(work_dir)
+            .args(args)
+            .env("RUST_LOG", "info");
+        self.tls
+            .iter()
+            .for_each(|tls| _ = command.arg("--tls").arg(tls));
         let executor = Process::start(command);
         executor.wait_for("Starting poll work loop");
         self.executors.push(executor);
@@ -159,7 +187,9 @@ impl Cluster {
     /// A client, not yet run.
     pub(crate) fn client(&self, args: &[&str]) -> Command {
         let mut command = program(&["sql", "--cluster", &self.address]);
-        self.tls.iter().for_each(|tls| _ = command.arg("--cluster-tls").arg(tls));
+        self.tls
+            .iter()
+            .for_each(|tls| _ = command.arg("--cluster-tls").arg(tls));
         command.args(args);
         command
     }
@@ -174,7 +204,11 @@ impl Cluster {
         let deadline = Instant::now() + SOON;
         let folder = self.work_dir(executor);
         while !has_files(&folder) {
-            assert!(Instant::now() < deadline, "no results in {}", folder.display());
+            assert!(
+                Instant::now() < deadline,
+                "no results in {}",
+                folder.display()
+            );
             thread::yield_now();
         }
     }
@@ -188,7 +222,9 @@ fn started_scheduler(bind: &str, tls: Option<&Path>) -> Process {
 
 fn has_files(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).any(|path| path.is_file() || has_files(&path))
+    entries
+        .map(|entry| entry.path())
+        .any(|path| path.is_file() || has_files(&path))
 }
 
 /// The exit status and the output of a client.
@@ -202,7 +238,11 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn of(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Self {
+            status: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 
     /// The output with its lines sorted, for queries that do not define the order of their rows.

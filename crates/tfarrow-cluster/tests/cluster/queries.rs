@@ -16,9 +16,13 @@ fn queries() -> Vec<String> {
             queries.extend(found.map(|statement| statement.unwrap().to_string()));
         }
     }
-    let lines = include_str!("../../../../tests/side_by_side.sql").lines().filter(|line| !line.starts_with("--"));
+    let lines = include_str!("../../../../tests/side_by_side.sql")
+        .lines()
+        .filter(|line| !line.starts_with("--"));
     queries.extend(lines.map(|query| {
-        let query = query.replace("SHARDS", "'testdata/shards/'").replace("RAGGED", "'testdata/ragged.tfrecord'");
+        let query = query
+            .replace("SHARDS", "'testdata/shards/'")
+            .replace("RAGGED", "'testdata/ragged.tfrecord'");
         query.replace("SEQUENCE", "'testdata/sequence.tfrecord'")
     }));
     queries
@@ -28,11 +32,18 @@ fn queries() -> Vec<String> {
 fn one_two_and_four_executors() {
     let queries = queries();
     assert!(queries.len() >= 38, "{}", queries.len());
-    let expected: Vec<_> = queries.iter().map(|query| local(&["--format", "csv", query]).sorted()).collect();
+    let expected: Vec<_> = queries
+        .iter()
+        .map(|query| local(&["--format", "csv", query]).sorted())
+        .collect();
     for executors in [1, 2, 4] {
         let cluster = Cluster::start(executors);
         for (query, expected) in queries.iter().zip(&expected) {
-            assert_eq!(&cluster.sql(&["--format", "csv", query]).sorted(), expected, "{executors} executors: {query}");
+            assert_eq!(
+                &cluster.sql(&["--format", "csv", query]).sorted(),
+                expected,
+                "{executors} executors: {query}"
+            );
         }
     }
 }
@@ -42,24 +53,63 @@ fn options_of_scans() {
     let cluster = Cluster::start(2);
     for (options, query) in [
         (&["layout=list"][..], "SELECT * FROM 'testdata/shards/'"),
-        (&["layout=list", "bytes_type=binary_view"], "SELECT city, label FROM 'testdata/ragged.tfrecord'"),
-        (&["record_type=raw"], "SELECT * FROM 'testdata/scalar.tfrecord'"),
-        (&["record_type=sequence-example"], "SELECT * FROM 'testdata/sequence.tfrecord'"),
-        (&["on_conflict=split"], "SELECT * FROM 'testdata/mixed_kinds/'"),
-        (&["sample_records=1", "on_error=skip"], "SELECT * FROM 'testdata/mixed_kinds/'"),
-        (&["verify_crc=never", "partial_tail=ignore"], "SELECT count(*) FROM 'testdata/corrupt/data_crc.tfrecord'"),
-        (&["verify_crc=on_parse_failure"], "SELECT count(city) FROM 'testdata/corrupt/data_crc.tfrecord'"),
-        (&["metadata_columns=all"], "SELECT city, _record, _offset, octet_length(_raw) FROM 'testdata/shards/'"),
+        (
+            &["layout=list", "bytes_type=binary_view"],
+            "SELECT city, label FROM 'testdata/ragged.tfrecord'",
+        ),
+        (
+            &["record_type=raw"],
+            "SELECT * FROM 'testdata/scalar.tfrecord'",
+        ),
+        (
+            &["record_type=sequence-example"],
+            "SELECT * FROM 'testdata/sequence.tfrecord'",
+        ),
+        (
+            &["on_conflict=split"],
+            "SELECT * FROM 'testdata/mixed_kinds/'",
+        ),
+        (
+            &["sample_records=1", "on_error=skip"],
+            "SELECT * FROM 'testdata/mixed_kinds/'",
+        ),
+        (
+            &["verify_crc=never", "partial_tail=ignore"],
+            "SELECT count(*) FROM 'testdata/corrupt/data_crc.tfrecord'",
+        ),
+        (
+            &["verify_crc=on_parse_failure"],
+            "SELECT count(city) FROM 'testdata/corrupt/data_crc.tfrecord'",
+        ),
+        (
+            &["metadata_columns=all"],
+            "SELECT city, _record, _offset, octet_length(_raw) FROM 'testdata/shards/'",
+        ),
         (
             &["metadata_columns=_file"],
             "SELECT _file, max(price) FROM 'testdata/shards/' WHERE label > 1 GROUP BY _file",
         ),
-        (&["pushdown_filters=false"], "SELECT city FROM 'testdata/shards/' WHERE price > 100"),
-        (&["preserve_order=false"], "SELECT city, price FROM 'testdata/shards/' WHERE label IN (1, 2)"),
-        (&["message=tensorflow.Event"], "SELECT * FROM 'testdata/events/logs/'"),
-        (&[], "SELECT run, step, tag, value FROM 'testdata/events/logs/'"),
+        (
+            &["pushdown_filters=false"],
+            "SELECT city FROM 'testdata/shards/' WHERE price > 100",
+        ),
+        (
+            &["preserve_order=false"],
+            "SELECT city, price FROM 'testdata/shards/' WHERE label IN (1, 2)",
+        ),
+        (
+            &["message=tensorflow.Event"],
+            "SELECT * FROM 'testdata/events/logs/'",
+        ),
+        (
+            &[],
+            "SELECT run, step, tag, value FROM 'testdata/events/logs/'",
+        ),
     ] {
-        let options: Vec<_> = options.iter().flat_map(|option| ["--option", option]).collect();
+        let options: Vec<_> = options
+            .iter()
+            .flat_map(|option| ["--option", option])
+            .collect();
         let args = [&["--format", "csv"], &options[..], &[query]].concat();
         let (found, expected) = (cluster.sql(&args).sorted(), local(&args).sorted());
         assert!(expected.status != Some(2), "{expected:?}");
@@ -95,11 +145,19 @@ fn events_in_files_of_other_formats() {
         let messages = "read_tfrecord('testdata/events/logs/', message => 'tensorflow.Event')";
         let copied = local(&[&format!("COPY (SELECT * FROM {messages}) TO '{file}'")]);
         assert_eq!(copied.status, Some(0), "{}", copied.stderr);
-        for query in
-            ["SELECT step, tag, plugin, kind, value, text FROM 'LOGS'", "SELECT max(value) FROM 'LOGS' GROUP BY tag"]
-        {
-            let found = cluster.sql(&["--format", "csv", &query.replace("LOGS", &file)]).sorted();
-            let expected = local(&["--format", "csv", &query.replace("LOGS", "testdata/events/logs/")]).sorted();
+        for query in [
+            "SELECT step, tag, plugin, kind, value, text FROM 'LOGS'",
+            "SELECT max(value) FROM 'LOGS' GROUP BY tag",
+        ] {
+            let found = cluster
+                .sql(&["--format", "csv", &query.replace("LOGS", &file)])
+                .sorted();
+            let expected = local(&[
+                "--format",
+                "csv",
+                &query.replace("LOGS", "testdata/events/logs/"),
+            ])
+            .sorted();
             assert_eq!(found, expected, "{format}: {query}");
         }
     }
@@ -109,9 +167,12 @@ fn events_in_files_of_other_formats() {
 fn statements_without_files_stay_in_the_client() {
     let cluster = Cluster::start(0);
     // There is no executor that could run them.
-    for query in
-        ["SELECT 1 + 1", "SHOW TABLES", "EXPLAIN SELECT 1", "CREATE TABLE t AS VALUES (1), (2); SELECT * FROM t"]
-    {
+    for query in [
+        "SELECT 1 + 1",
+        "SHOW TABLES",
+        "EXPLAIN SELECT 1",
+        "CREATE TABLE t AS VALUES (1), (2); SELECT * FROM t",
+    ] {
         assert_eq!(cluster.sql(&[query]), local(&[query]), "{query}");
     }
 }
@@ -120,31 +181,54 @@ fn statements_without_files_stay_in_the_client() {
 fn explain_analyze_names_the_engine() {
     let cluster = Cluster::start(1);
     let run = cluster.sql(&["EXPLAIN ANALYZE SELECT city FROM 'testdata/shards/'"]);
-    assert!(run.stdout.contains(&format!("RemoteExec: engine=ballista {}", cluster.address)), "{run:?}");
+    assert!(
+        run.stdout
+            .contains(&format!("RemoteExec: engine=ballista {}", cluster.address)),
+        "{run:?}"
+    );
 }
 
 #[test]
 fn a_long_file_is_read_in_pieces() {
     let cluster = Cluster::start(2);
     let shards = ["00000", "00001", "00002", "00003"];
-    let shard = |index| std::fs::read(root().join(format!("testdata/shards/train-{index}-of-00004.tfrecord"))).unwrap();
+    let shard = |index| {
+        std::fs::read(root().join(format!("testdata/shards/train-{index}-of-00004.tfrecord")))
+            .unwrap()
+    };
     let mut bytes = shards.map(shard).concat().repeat(5);
-    let file = cluster.folder.path().join("long.tfrecord").display().to_string();
+    let file = cluster
+        .folder
+        .path()
+        .join("long.tfrecord")
+        .display()
+        .to_string();
     std::fs::write(&file, &bytes).unwrap();
 
-    let explained = cluster.sql(&["--option", "piece_bytes=20000", &format!("EXPLAIN SELECT city FROM '{file}'")]);
+    let explained = cluster.sql(&[
+        "--option",
+        "piece_bytes=20000",
+        &format!("EXPLAIN SELECT city FROM '{file}'"),
+    ]);
     assert!(explained.stdout.contains("6 groups"), "{explained:?}");
     let check = |query: &str| {
         let query = query.replace("FILE", &format!("'{file}'"));
         let found = cluster.sql(&["--format", "csv", "--option", "piece_bytes=20000", &query]);
-        assert_eq!(found.sorted(), local(&["--format", "csv", &query]).sorted(), "{query}");
+        assert_eq!(
+            found.sorted(),
+            local(&["--format", "csv", &query]).sorted(),
+            "{query}"
+        );
     };
     check("SELECT count(*), sum(label), min(city) FROM FILE");
     check("SELECT city, count(*), round(sum(price), 6) FROM FILE GROUP BY city");
     check("SELECT city, label, price FROM FILE");
-    check("SELECT count(*) FROM read_tfrecord(FILE, metadata_columns => '_record') WHERE _record > 100");
+    check(
+        "SELECT count(*) FROM read_tfrecord(FILE, metadata_columns => '_record') WHERE _record > 100",
+    );
 
-    // After an error of a piece, the file is read as a whole: the error has the number of the record.
+    // After an error of a piece, the file is read as a whole: the error has the number of the
+    // record.
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x55;
     std::fs::write(&file, &bytes).unwrap();
@@ -157,12 +241,20 @@ fn a_long_file_is_read_in_pieces() {
 #[test]
 fn a_limit_returns_no_row_of_an_embedded_file() {
     let cluster = Cluster::start(2);
-    let inner = std::fs::read(root().join("testdata/shards/train-00000-of-00004.tfrecord")).unwrap().repeat(4);
+    let inner = std::fs::read(root().join("testdata/shards/train-00000-of-00004.tfrecord"))
+        .unwrap()
+        .repeat(4);
     let hex: String = inner.iter().map(|byte| format!("{byte:02x}")).collect();
-    let (file, copy) = (cluster.folder.path().join("outer.tfrecord"), cluster.folder.path().join("copy.sql"));
+    let (file, copy) = (
+        cluster.folder.path().join("outer.tfrecord"),
+        cluster.folder.path().join("copy.sql"),
+    );
     let file = file.display().to_string();
-    std::fs::write(&copy, format!("COPY (SELECT 'outer' AS city, decode('{hex}', 'hex') AS image) TO '{file}'"))
-        .unwrap();
+    std::fs::write(
+        &copy,
+        format!("COPY (SELECT 'outer' AS city, decode('{hex}', 'hex') AS image) TO '{file}'"),
+    )
+    .unwrap();
     assert_eq!(local(&["-f", copy.to_str().unwrap()]).status, Some(0));
     // Pieces begin inside of the only record, and find records of the embedded file.
     for query in [
@@ -191,7 +283,10 @@ fn rows_of_20_megabytes() {
              TO '{}/{shard}.tfrecord'",
             data.display()
         );
-        assert_eq!(local(&[&query.replace("'shard'", &format!("'{shard}'"))]).status, Some(0));
+        assert_eq!(
+            local(&[&query.replace("'shard'", &format!("'{shard}'"))]).status,
+            Some(0)
+        );
     }
     let data = data.display();
     for query in [
@@ -199,7 +294,13 @@ fn rows_of_20_megabytes() {
         format!("SELECT * FROM '{data}/'"),
     ] {
         for bytes_type in ["binary", "binary_view"] {
-            let args = ["--format", "csv", "--option", &format!("bytes_type={bytes_type}"), &query];
+            let args = [
+                "--format",
+                "csv",
+                "--option",
+                &format!("bytes_type={bytes_type}"),
+                &query,
+            ];
             let (found, expected) = (cluster.sql(&args).sorted(), local(&args).sorted());
             assert_eq!((found.status, &found.stderr), (Some(0), &expected.stderr));
             assert!(found.stdout == expected.stdout, "{bytes_type}: {query}");

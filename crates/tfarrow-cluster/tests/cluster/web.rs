@@ -7,7 +7,8 @@ use std::{
     thread,
 };
 
-/// Number of times that a request for the same bytes is answered with the status 500 before it succeeds.
+/// Number of times that a request for the same bytes is answered with the status 500 before it
+/// succeeds.
 const FAILURES: usize = 2;
 
 /// Serves `content` as `data.tfrecord`, and returns its URL. The server ends with the process.
@@ -24,7 +25,11 @@ pub(crate) fn serve(content: Vec<u8>) -> String {
     url
 }
 
-fn answer(mut stream: TcpStream, content: &[u8], requests: &mut HashMap<String, usize>) -> std::io::Result<()> {
+fn answer(
+    mut stream: TcpStream,
+    content: &[u8],
+    requests: &mut HashMap<String, usize>,
+) -> std::io::Result<()> {
     let mut header = String::new();
     for line in BufReader::new(&stream).lines() {
         match line?.to_ascii_lowercase() {
@@ -36,10 +41,13 @@ fn answer(mut stream: TcpStream, content: &[u8], requests: &mut HashMap<String, 
     let count = requests.entry(header.clone()).or_default();
     *count += 1;
     if !count.is_multiple_of(FAILURES + 1) {
-        return stream.write_all(b"HTTP/1.1 500 Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        return stream
+            .write_all(b"HTTP/1.1 500 Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }
     let all = content.len();
-    let range = header.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'));
+    let range = header
+        .strip_prefix("range: bytes=")
+        .and_then(|range| range.split_once('-'));
     let (status, range) = match range {
         Some((first, last)) => {
             let end = last.parse().map_or(all, |last: usize| all.min(last + 1));

@@ -13,12 +13,16 @@ use datafusion::{
 use datafusion_proto::physical_plan::DefaultPhysicalExtensionCodec;
 use tfarrow_cluster::PlanCodec;
 use tfarrow_sql::{
-    Engine, QueryLimits, RemoteExec, SessionOptions, TaskProgress, plan_statement, session_context, statements,
+    Engine, QueryLimits, RemoteExec, SessionOptions, TaskProgress, plan_statement, session_context,
+    statements,
 };
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 /// A path below the test data.
@@ -49,13 +53,22 @@ impl Engine for PlansOnly {
     }
 }
 
-/// A session that plans for other machines: operators share no filters and no results of subqueries.
+/// A session that plans for other machines: operators share no filters and no results of
+/// subqueries.
 pub(crate) fn session() -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(3);
     let config = config
         .set_bool("datafusion.optimizer.enable_dynamic_filter_pushdown", false)
-        .set_bool("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", false);
-    session_context(SessionOptions { config, engine: Some(Arc::new(PlansOnly)), ..SessionOptions::default() }).unwrap()
+        .set_bool(
+            "datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery",
+            false,
+        );
+    session_context(SessionOptions {
+        config,
+        engine: Some(Arc::new(PlansOnly)),
+        ..SessionOptions::default()
+    })
+    .unwrap()
 }
 
 pub(crate) fn codec() -> PlanCodec {
@@ -63,7 +76,10 @@ pub(crate) fn codec() -> PlanCodec {
 }
 
 /// The plan of the last statement of a text; the statements before it are executed.
-pub(crate) async fn planned(context: &SessionContext, text: &str) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) async fn planned(
+    context: &SessionContext,
+    text: &str,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let mut frame = None;
     for statement in statements(text, context, QueryLimits::default())? {
         let plan = plan_statement(statement?, &context.state()).await?;
@@ -71,7 +87,11 @@ pub(crate) async fn planned(context: &SessionContext, text: &str) -> Result<Arc<
     }
     let plan = frame.unwrap().create_physical_plan().await?;
     // That of the engine.
-    Ok(if plan.is::<RemoteExec>() { Arc::clone(plan.children()[0]) } else { plan })
+    Ok(if plan.is::<RemoteExec>() {
+        Arc::clone(plan.children()[0])
+    } else {
+        plan
+    })
 }
 
 pub(crate) fn encoded(plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
@@ -88,7 +108,9 @@ pub(crate) fn text(plan: &Arc<dyn ExecutionPlan>) -> String {
     let text = displayable(plan.as_ref()).indent(true).to_string();
     let mut parts = text.split("metadata: {");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + part.split_once('}').map_or(part, |(_, rest)| rest))
+    parts.fold(first, |text, part| {
+        text + part.split_once('}').map_or(part, |(_, rest)| rest)
+    })
 }
 
 pub(crate) async fn run(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
@@ -115,18 +137,29 @@ pub(crate) fn check(query: &str) {
 #[track_caller]
 pub(crate) fn sent(query: &str) -> (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let plan = runtime.block_on(planned(&session(), query)).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let plan = runtime
+        .block_on(planned(&session(), query))
+        .unwrap_or_else(|error| panic!("{query}: {error}"));
     // A scheduler decodes a plan, and encodes it again for its tasks.
     let relay = PlanCodec::relay(Arc::new(DefaultPhysicalExtensionCodec {}));
     let relayed = encoded(&plan).and_then(|bytes| relay.decode(&bytes, &session().task_ctx()));
-    let sent = relayed.and_then(|plan| relay.encode(plan)).and_then(|bytes| decoded(&bytes));
-    (sent.unwrap_or_else(|error| panic!("{query}: {error}")), plan)
+    let sent = relayed
+        .and_then(|plan| relay.encode(plan))
+        .and_then(|bytes| decoded(&bytes));
+    (
+        sent.unwrap_or_else(|error| panic!("{query}: {error}")),
+        plan,
+    )
 }
 
 /// Checks that two plans have the same rows, or the same error.
 #[track_caller]
 pub(crate) fn check_rows(query: &str, sent: Arc<dyn ExecutionPlan>, plan: Arc<dyn ExecutionPlan>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     let result = |plan| match runtime.block_on(run(plan)) {
         Ok(batches) => rows(&batches),
         Err(error) => vec![error.to_string()],

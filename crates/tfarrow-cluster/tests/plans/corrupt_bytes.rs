@@ -26,14 +26,21 @@ fn leaf_bytes(plan: Arc<dyn ExecutionPlan>) -> Vec<u8> {
         Some(input) => leaf_bytes(Arc::clone(input)),
         None => {
             let mut bytes = Vec::new();
-            codec().try_encode(plan, &mut bytes, &DefaultPhysicalProtoConverter {}).unwrap();
+            codec()
+                .try_encode(plan, &mut bytes, &DefaultPhysicalProtoConverter {})
+                .unwrap();
             bytes
         }
     }
 }
 
 fn decoded(bytes: &[u8]) -> Result<Arc<dyn ExecutionPlan>> {
-    codec().try_decode(bytes, &[], &session().task_ctx(), &DefaultPhysicalProtoConverter {})
+    codec().try_decode(
+        bytes,
+        &[],
+        &session().task_ctx(),
+        &DefaultPhysicalProtoConverter {},
+    )
 }
 
 #[test]
@@ -41,11 +48,17 @@ fn another_version_is_refused_by_name() {
     let bytes = scan();
     assert!(decoded(&bytes).is_ok());
     let version = env!("CARGO_PKG_VERSION");
-    let at = bytes.windows(version.len()).position(|window| window == version.as_bytes()).unwrap();
+    let at = bytes
+        .windows(version.len())
+        .position(|window| window == version.as_bytes())
+        .unwrap();
     let mut other = bytes;
     other[at] = b'x';
     let error = decoded(&other).unwrap_err().to_string();
-    assert!(error.contains(&format!("x{}", &version[1..])) && error.contains("one version"), "{error}");
+    assert!(
+        error.contains(&format!("x{}", &version[1..])) && error.contains("one version"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -6,15 +6,25 @@ use crate::common::{decoded, encoded, planned, rows, run, session, testdata, tex
 
 /// Runs a statement on the other side of the codec. Returns the text of its error.
 async fn written(statement: &str) -> Result<(), String> {
-    let plan = planned(&session(), statement).await.map_err(|error| error.to_string())?;
-    let sent = decoded(&encoded(&plan).map_err(|error| error.to_string())?).map_err(|error| error.to_string())?;
+    let plan = planned(&session(), statement)
+        .await
+        .map_err(|error| error.to_string())?;
+    let sent = decoded(&encoded(&plan).map_err(|error| error.to_string())?)
+        .map_err(|error| error.to_string())?;
     assert_eq!(text(&sent), text(&plan), "{statement}");
-    run(sent).await.map(|_| ()).map_err(|error| error.to_string())
+    run(sent)
+        .await
+        .map(|_| ())
+        .map_err(|error| error.to_string())
 }
 
 async fn read(source: &Path) -> Vec<String> {
     let query = format!("SELECT label, price, city FROM '{}'", source.display());
-    rows(&run(planned(&session(), &query).await.unwrap()).await.unwrap())
+    rows(
+        &run(planned(&session(), &query).await.unwrap())
+            .await
+            .unwrap(),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,7 +47,9 @@ async fn files_of_each_format_appear() {
             "COPY (SELECT label, price, city FROM '{shards}') TO '{}/{name}' {options}",
             folder.path().display()
         );
-        written(&statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        written(&statement)
+            .await
+            .unwrap_or_else(|error| panic!("{statement}: {error}"));
         if !name.ends_with("csv") {
             assert_eq!(read(&to).await, expected, "{statement}");
         }
@@ -49,8 +61,12 @@ async fn existing_files_are_replaced_only_with_the_option() {
     let folder = tempfile::tempdir().unwrap();
     let shards = testdata("shards/");
     for name in ["a.tfrecord", "a.parquet"] {
-        let copy =
-            |options| format!("COPY (SELECT label FROM '{shards}') TO '{}/{name}' {options}", folder.path().display());
+        let copy = |options| {
+            format!(
+                "COPY (SELECT label FROM '{shards}') TO '{}/{name}' {options}",
+                folder.path().display()
+            )
+        };
         written(&copy("")).await.unwrap();
         let error = written(&copy("")).await.unwrap_err();
         assert!(error.contains("exists"), "{error}");
@@ -68,13 +84,19 @@ async fn folders_of_partitions_are_written() {
         to.display()
     );
     written(&copy).await.unwrap();
-    let names = std::fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = std::fs::read_dir(&to)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| name.starts_with("city=")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_arrow_file_is_for_one_machine() {
     let folder = tempfile::tempdir().unwrap();
-    let copy = format!("COPY (SELECT label FROM '{}') TO '{}/a.arrow'", testdata("shards/"), folder.path().display());
+    let copy = format!(
+        "COPY (SELECT label FROM '{}') TO '{}/a.arrow'",
+        testdata("shards/"),
+        folder.path().display()
+    );
     assert!(written(&copy).await.is_err());
 }

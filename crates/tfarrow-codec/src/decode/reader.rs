@@ -14,10 +14,12 @@ use arrow_schema::{ArrowError, SchemaRef};
 use super::{Decoder, DecoderBuilder};
 use crate::{Error, Result};
 
-/// Reads batches from TFRecord bytes, as arrow-csv's `Reader` does from CSV: an iterator, and a [`RecordBatchReader`].
+/// Reads batches from TFRecord bytes, as arrow-csv's `Reader` does from CSV: an iterator, and a
+/// [`RecordBatchReader`].
 ///
-/// The bytes must not be compressed; put a decompressor before it, or use `ShardBatchReader` of `tfarrow-dataset`. Each
-/// batch has as many rows as [`DecoderBuilder::with_batch_size`] sets, except the last one and batches of long records.
+/// The bytes must not be compressed; put a decompressor before it, or use `ShardBatchReader` of
+/// `tfarrow-dataset`. Each batch has as many rows as [`DecoderBuilder::with_batch_size`] sets,
+/// except the last one and batches of long records.
 ///
 /// Create it with [`DecoderBuilder::build_reader`]:
 ///
@@ -38,9 +40,10 @@ use crate::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// An item is an error if the source fails, if a record is corrupt or does not fit the schema, and if the bytes end
-/// inside a record. The batches of the records before are returned first, and nothing after an error. The codec's own
-/// [`Error`](crate::Error), with the position of the record, is in [`ArrowError::ExternalError`].
+/// An item is an error if the source fails, if a record is corrupt or does not fit the schema, and
+/// if the bytes end inside a record. The batches of the records before are returned first, and
+/// nothing after an error. The codec's own [`Error`](crate::Error), with the position of the
+/// record, is in [`ArrowError::ExternalError`].
 #[derive(Debug)]
 pub struct Reader<R> {
     /// The source; `None` after its end or an error.
@@ -49,12 +52,16 @@ pub struct Reader<R> {
 }
 
 impl DecoderBuilder {
-    /// Builds a reader of batches. Wrap a [`File`](std::fs::File) in a [`BufReader`](std::io::BufReader).
+    /// Builds a reader of batches. Wrap a [`File`](std::fs::File) in a
+    /// [`BufReader`](std::io::BufReader).
     ///
     /// # Errors
     /// The schema has a column to which features cannot be decoded.
     pub fn build_reader<R: BufRead>(self, input: R) -> Result<Reader<R>> {
-        Ok(Reader { input: Some(input), decoder: self.build()? })
+        Ok(Reader {
+            input: Some(input),
+            decoder: self.build()?,
+        })
     }
 }
 
@@ -64,21 +71,24 @@ impl<R: BufRead> Reader<R> {
         Arc::clone(self.decoder.schema())
     }
 
-    /// Returns the errors of the records that were skipped since the last call. Records are skipped only with
-    /// [`OnError::Skip`](crate::OnError::Skip), see [`DecoderBuilder::with_on_error`].
+    /// Returns the errors of the records that were skipped since the last call. Records are skipped
+    /// only with [`OnError::Skip`](crate::OnError::Skip), see [`DecoderBuilder::with_on_error`].
     ///
-    /// A reader that is consumed as an iterator loses them; use [`by_ref`](Iterator::by_ref) and call this method at
-    /// the end.
+    /// A reader that is consumed as an iterator loses them; use [`by_ref`](Iterator::by_ref) and
+    /// call this method at the end.
     pub fn take_skipped(&mut self) -> Vec<Error> {
         self.decoder.take_skipped()
     }
 
     /// Returns the next batch; `None` at the end.
     ///
-    /// The decoder takes no bytes in two cases: the batch is full, or the source has ended. Both are answered by a
-    /// flush. If there is nothing to flush, the source has ended, and must not end inside a frame.
+    /// The decoder takes no bytes in two cases: the batch is full, or the source has ended. Both
+    /// are answered by a flush. If there is nothing to flush, the source has ended, and must not
+    /// end inside a frame.
     fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let Some(input) = &mut self.input else { return Ok(None) };
+        let Some(input) = &mut self.input else {
+            return Ok(None);
+        };
         loop {
             let taken = self.decoder.decode(input.fill_buf()?)?;
             input.consume(taken);

@@ -16,15 +16,17 @@ use crate::{
 /// A difference between two records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The feature, with the role [`Sequence`](Role::Sequence) for feature lists, [`Examples`](Role::Examples) for features
-    /// of an example in a list, whose name begins with its place such as `examples[2].`, and [`Feature`](Role::Feature) for
-    /// others; `None` if the records differ outside of their features.
+    /// The feature, with the role [`Sequence`](Role::Sequence) for feature lists,
+    /// [`Examples`](Role::Examples) for features of an example in a list, whose name begins with
+    /// its place such as `examples[2].`, and [`Feature`](Role::Feature) for others; `None` if the
+    /// records differ outside of their features.
     pub feature: Option<(Role, String)>,
     /// The kind of the difference.
     pub what: DifferenceKind,
 }
 
-/// A difference between two records or two features. The first of each pair is that of the left record.
+/// A difference between two records or two features. The first of each pair is that of the left
+/// record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DifferenceKind {
     /// The right record does not have the feature.
@@ -90,14 +92,18 @@ struct IgnoredFeatures {
 
 impl fmt::Debug for IgnoredFeatures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IgnoredFeatures").field("known", &self.known).finish_non_exhaustive()
+        f.debug_struct("IgnoredFeatures")
+            .field("known", &self.known)
+            .finish_non_exhaustive()
     }
 }
 
 impl IgnoredFeatures {
     /// Adds the keys that were found since the last call. `names` are those of both maps.
     fn update(&mut self, names: [&[Box<str>]; 2]) {
-        let Some(is_ignored) = &self.is_ignored else { return };
+        let Some(is_ignored) = &self.is_ignored else {
+            return;
+        };
         for (known, names) in self.known.iter_mut().zip(names) {
             let new = names.iter().skip(known.len()).map(|name| is_ignored(name));
             let new: Vec<_> = new.collect();
@@ -112,12 +118,23 @@ impl IgnoredFeatures {
 }
 
 impl Differ {
-    /// Creates a comparer of `record_type` messages. Records of the type [`Raw`](RecordType::Raw) are compared as
-    /// Examples; compare their bytes instead.
+    /// Creates a comparer of `record_type` messages. Records of the type [`Raw`](RecordType::Raw)
+    /// are compared as Examples; compare their bytes instead.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
-        let (left, right, ignored) = (FoundFeatures::default(), FoundFeatures::default(), IgnoredFeatures::default());
-        Self { record_type, keys: [keys(), keys()], left, right, tolerance: None, ignored }
+        let (left, right, ignored) = (
+            FoundFeatures::default(),
+            FoundFeatures::default(),
+            IgnoredFeatures::default(),
+        );
+        Self {
+            record_type,
+            keys: [keys(), keys()],
+            left,
+            right,
+            tolerance: None,
+            ignored,
+        }
     }
 
     /// Sets how far two floats may differ to be equal. By default their bits must be equal.
@@ -127,14 +144,18 @@ impl Differ {
 
     /// Ignores the features and feature lists for whose names `is_ignored` is true.
     pub fn ignoring(mut self, is_ignored: impl Fn(&str) -> bool + Send + 'static) -> Self {
-        self.ignored = IgnoredFeatures { is_ignored: Some(Box::new(is_ignored)), known: Default::default() };
+        self.ignored = IgnoredFeatures {
+            is_ignored: Some(Box::new(is_ignored)),
+            known: Default::default(),
+        };
         self
     }
 
-    /// Returns the differences of two records, ordered by feature name, features before feature lists. None are
-    /// returned if both have the same features with the same values, floats compared by their bits or with the [tolerance](Self::with_tolerance). A feature without a
-    /// kind is not equal to a missing feature. Context features of a SequenceExample are reported as features, since
-    /// they are in the same field.
+    /// Returns the differences of two records, ordered by feature name, features before feature
+    /// lists. None are returned if both have the same features with the same values, floats
+    /// compared by their bits or with the [tolerance](Self::with_tolerance). A feature without a
+    /// kind is not equal to a missing feature. Context features of a SequenceExample are reported
+    /// as features, since they are in the same field.
     ///
     /// # Errors
     /// [`Incomparable`] if a record does not parse, or if the names exceed the limits.
@@ -158,8 +179,13 @@ impl Differ {
         }
     }
 
-    /// Compares two records that are `ExampleListWithContext` messages: their contexts, and their examples in order.
-    fn compare_lists(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
+    /// Compares two records that are `ExampleListWithContext` messages: their contexts, and their
+    /// examples in order.
+    fn compare_lists(
+        &mut self,
+        left: &[u8],
+        right: &[u8],
+    ) -> Result<Vec<Difference>, Incomparable> {
         let nesting = self.keys[0].limits().nesting;
         let left = ExampleList::parse(left, nesting).map_err(Incomparable::Left)?;
         let right = ExampleList::parse(right, nesting).map_err(Incomparable::Right)?;
@@ -168,41 +194,78 @@ impl Differ {
         let counts = [&left, &right].map(|list| list.examples.len());
         if counts[0] != counts[1] {
             let feature = Some((Role::Examples, EXAMPLES_COLUMN.to_owned()));
-            differences.push(Difference { feature, what: DifferenceKind::Steps(counts[0], counts[1]) });
+            differences.push(Difference {
+                feature,
+                what: DifferenceKind::Steps(counts[0], counts[1]),
+            });
             return Ok(differences);
         }
         for (index, (left, right)) in left.examples.iter().zip(&right.examples).enumerate() {
-            let found = if left == right { Vec::new() } else { self.compare_features(left, right)? };
+            let found = if left == right {
+                Vec::new()
+            } else {
+                self.compare_features(left, right)?
+            };
             differences.extend(found.into_iter().map(|Difference { feature, what }| {
                 let name = feature.map_or_else(String::new, |(_, name)| format!(".{name}"));
-                Difference { feature: Some((Role::Examples, format!("{EXAMPLES_COLUMN}[{index}]{name}"))), what }
+                Difference {
+                    feature: Some((Role::Examples, format!("{EXAMPLES_COLUMN}[{index}]{name}"))),
+                    what,
+                }
             }));
         }
         if differences.is_empty() && (left.foreign.is_some() || right.foreign.is_some()) {
-            differences.push(Difference { feature: None, what: DifferenceKind::Bytes });
+            differences.push(Difference {
+                feature: None,
+                what: DifferenceKind::Bytes,
+            });
         }
         Ok(differences)
     }
 
     /// Compares two records, or two Examples of records.
-    fn compare_features(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
+    fn compare_features(
+        &mut self,
+        left: &[u8],
+        right: &[u8],
+    ) -> Result<Vec<Difference>, Incomparable> {
         let lists = self.record_type == RecordType::SequenceExample;
-        self.left.read(left, lists, &mut self.keys).map_err(Incomparable::Left)?;
-        self.right.read(right, lists, &mut self.keys).map_err(Incomparable::Right)?;
+        self.left
+            .read(left, lists, &mut self.keys)
+            .map_err(Incomparable::Left)?;
+        self.right
+            .read(right, lists, &mut self.keys)
+            .map_err(Incomparable::Right)?;
         if self.left.has_excess_names || self.right.has_excess_names {
             return Err(Incomparable::Names);
         }
         self.ignored.update(self.keys.each_ref().map(Keys::names));
         let mut differences = Vec::new();
-        for (side, role) in [(Side::Features, Role::Feature), (Side::Lists, Role::Sequence)] {
-            for id in self.ids(side).into_iter().filter(|id| !self.ignored.has(side, *id)) {
+        for (side, role) in [
+            (Side::Features, Role::Feature),
+            (Side::Lists, Role::Sequence),
+        ] {
+            for id in self
+                .ids(side)
+                .into_iter()
+                .filter(|id| !self.ignored.has(side, *id))
+            {
                 let what = self.feature(side, id, left, right)?;
-                let name = self.keys[side as usize].names().get(id).map_or("", |name| name);
-                differences.extend(what.map(|what| Difference { feature: Some((role, name.to_owned())), what }));
+                let name = self.keys[side as usize]
+                    .names()
+                    .get(id)
+                    .map_or("", |name| name);
+                differences.extend(what.map(|what| Difference {
+                    feature: Some((role, name.to_owned())),
+                    what,
+                }));
             }
         }
         if differences.is_empty() && (self.left.has_others || self.right.has_others) {
-            differences.push(Difference { feature: None, what: DifferenceKind::Bytes });
+            differences.push(Difference {
+                feature: None,
+                what: DifferenceKind::Bytes,
+            });
         }
         Ok(differences)
     }
@@ -211,7 +274,9 @@ impl Differ {
     fn ids(&self, side: Side) -> Vec<usize> {
         let of = |found: &FoundFeatures| {
             let slots = found.slots[side as usize].iter().enumerate();
-            slots.filter_map(|(id, slot)| slot.map(|_| id)).collect::<Vec<_>>()
+            slots
+                .filter_map(|(id, slot)| slot.map(|_| id))
+                .collect::<Vec<_>>()
         };
         let ids: BTreeSet<_> = of(&self.left).into_iter().chain(of(&self.right)).collect();
         let mut ids: Vec<_> = ids.into_iter().collect();
@@ -219,8 +284,8 @@ impl Differ {
         ids
     }
 
-    /// Returns the difference between the values of one key; `None` if they are equal. `left` and `right` are the bytes
-    /// of the records, to which slots refer.
+    /// Returns the difference between the values of one key; `None` if they are equal. `left` and
+    /// `right` are the bytes of the records, to which slots refer.
     ///
     /// # Errors
     /// [`Incomparable`] for a value that does not parse.
@@ -231,7 +296,10 @@ impl Differ {
         left: &[u8],
         right: &[u8],
     ) -> Result<Option<DifferenceKind>, Incomparable> {
-        let (one, other) = match (self.left.message(side, id, left), self.right.message(side, id, right)) {
+        let (one, other) = match (
+            self.left.message(side, id, left),
+            self.right.message(side, id, right),
+        ) {
             (Some(one), Some(other)) => (one, other),
             (Some(_), None) => return Ok(Some(DifferenceKind::OnlyLeft)),
             (None, Some(_)) => return Ok(Some(DifferenceKind::OnlyRight)),
@@ -244,11 +312,17 @@ impl Differ {
         let (one, other) = match side {
             Side::Features => {
                 let one = list(one, nesting).map_err(Incomparable::Left)?;
-                return Ok(differ(None, &one, &list(other, nesting).map_err(Incomparable::Right)?, tolerance));
+                return Ok(differ(
+                    None,
+                    &one,
+                    &list(other, nesting).map_err(Incomparable::Right)?,
+                    tolerance,
+                ));
             }
-            Side::Lists => {
-                (steps(one, nesting).map_err(Incomparable::Left)?, steps(other, nesting).map_err(Incomparable::Right)?)
-            }
+            Side::Lists => (
+                steps(one, nesting).map_err(Incomparable::Left)?,
+                steps(other, nesting).map_err(Incomparable::Right)?,
+            ),
         };
         if one.len() != other.len() {
             return Ok(Some(DifferenceKind::Steps(one.len(), other.len())));
@@ -266,25 +340,36 @@ impl Differ {
 /// [1, 2] and [1]              Lengths(2, 1)
 /// [1] and ["x"]               Kinds(Int64, Bytes)
 /// ```
-fn differ(step: Option<usize>, one: &List, other: &List, tolerance: Option<Tolerance>) -> Option<DifferenceKind> {
+fn differ(
+    step: Option<usize>,
+    one: &List,
+    other: &List,
+    tolerance: Option<Tolerance>,
+) -> Option<DifferenceKind> {
     let value = |bits: &u32| FeatureValue::Float(*bits);
     match (one, other) {
         (List::Unset, List::Unset) => None,
-        (List::Bytes(one), List::Bytes(other)) => {
-            first(step, [one, other], Vec::eq, |value| FeatureValue::Bytes(value.clone()))
-        }
+        (List::Bytes(one), List::Bytes(other)) => first(step, [one, other], Vec::eq, |value| {
+            FeatureValue::Bytes(value.clone())
+        }),
         (List::Float(one), List::Float(other)) => match tolerance {
-            Some(tolerance) => first(step, [one, other], |one, other| tolerance.holds(*one, *other), value),
+            Some(tolerance) => first(
+                step,
+                [one, other],
+                |one, other| tolerance.holds(*one, *other),
+                value,
+            ),
             None => first(step, [one, other], u32::eq, value),
         },
-        (List::Int64(one), List::Int64(other)) => {
-            first(step, [one, other], i64::eq, |value| FeatureValue::Int64(*value))
-        }
+        (List::Int64(one), List::Int64(other)) => first(step, [one, other], i64::eq, |value| {
+            FeatureValue::Int64(*value)
+        }),
         _ => Some(DifferenceKind::Kinds(one.kind(), other.kind())),
     }
 }
 
-/// Returns the first difference between two lists of one kind: of their lengths, or else of their values.
+/// Returns the first difference between two lists of one kind: of their lengths, or else of their
+/// values.
 fn first<T>(
     step: Option<usize>,
     [left, right]: [&Vec<T>; 2],
@@ -294,7 +379,14 @@ fn first<T>(
     if left.len() != right.len() {
         return Some(DifferenceKind::Lengths(left.len(), right.len()));
     }
-    let (index, (left, right)) =
-        left.iter().zip(right).enumerate().find(|(_, (left, right))| !is_equal(left, right))?;
-    Some(DifferenceKind::Values { step, index, values: [value(left), value(right)] })
+    let (index, (left, right)) = left
+        .iter()
+        .zip(right)
+        .enumerate()
+        .find(|(_, (left, right))| !is_equal(left, right))?;
+    Some(DifferenceKind::Values {
+        step,
+        index,
+        values: [value(left), value(right)],
+    })
 }

@@ -21,19 +21,33 @@ pub(super) struct FoundFeatures {
 }
 
 impl FoundFeatures {
-    /// Returns the message of the key of this number, in the record `data`; `None` if the record does not have it.
+    /// Returns the message of the key of this number, in the record `data`; `None` if the record
+    /// does not have it.
     pub(super) fn message<'r>(&'r self, side: Side, id: usize, data: &'r [u8]) -> Option<&'r [u8]> {
         let slot = self.slots[side as usize].get(id).copied().flatten()?;
         Some(slot.body(data, &self.joined))
     }
 
-    /// Walks a record, and replaces the features found before. The features of a record that is given twice are those
-    /// of its last entry.
-    pub(super) fn read(&mut self, data: &[u8], lists: bool, keys: &mut [Keys; 2]) -> wire::Result<()> {
+    /// Walks a record, and replaces the features found before. The features of a record that is
+    /// given twice are those of its last entry.
+    pub(super) fn read(
+        &mut self,
+        data: &[u8],
+        lists: bool,
+        keys: &mut [Keys; 2],
+    ) -> wire::Result<()> {
         self.slots.iter_mut().for_each(|slots| slots.fill(None));
         self.joined.clear();
         (self.has_others, self.has_excess_names) = (false, false);
-        walk::record(data, lists, &mut Reading { found: self, keys, data })
+        walk::record(
+            data,
+            lists,
+            &mut Reading {
+                found: self,
+                keys,
+                data,
+            },
+        )
     }
 }
 
@@ -60,7 +74,12 @@ impl Visitor for Reading<'_, '_> {
             slots.resize(id + 1, None);
         }
         if let Some(place) = slots.get_mut(id) {
-            *place = Some(slot(State::Steps, value.unwrap_or_default(), self.data, &mut self.found.joined));
+            *place = Some(slot(
+                State::Steps,
+                value.unwrap_or_default(),
+                self.data,
+                &mut self.found.joined,
+            ));
         }
         Ok(())
     }

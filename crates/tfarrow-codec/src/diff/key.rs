@@ -11,11 +11,11 @@ use crate::{
     example::{keys::Keys, list::ExampleList, walk::Side},
 };
 
-/// The values of the key features of a record. Keys are equal if all features have the same kinds and values. As in joins of
-/// SQL, all NaNs are one value, and -0.0 equals 0.0.
+/// The values of the key features of a record. Keys are equal if all features have the same kinds
+/// and values. As in joins of SQL, all NaNs are one value, and -0.0 equals 0.0.
 ///
-/// The bytes are those of each feature, one after the other: the kind, the number of values, and the values. Byte strings
-/// are preceded by their length. Numbers are little-endian.
+/// The bytes are those of each feature, one after the other: the kind, the number of values, and
+/// the values. Byte strings are preceded by their length. Numbers are little-endian.
 ///
 /// ```text
 /// id = [7]            02 01000000 0700000000000000
@@ -73,25 +73,39 @@ pub struct KeyReader {
 }
 
 impl KeyReader {
-    /// Creates a reader of keys of these features, which are those of the context of records that have one.
+    /// Creates a reader of keys of these features, which are those of the context of records that
+    /// have one.
     pub fn new(features: &[String], record_type: RecordType, limits: Limits) -> Self {
         let features_keys = Keys::new(features.iter().map(String::as_str), limits);
         let count = features_keys.names().len();
         let keys = [features_keys, Keys::new([], limits)];
-        Self { record_type, keys, count, seen: vec![false; count], found: FoundFeatures::default() }
+        Self {
+            record_type,
+            keys,
+            count,
+            seen: vec![false; count],
+            found: FoundFeatures::default(),
+        }
     }
 
-    /// Returns the key of a record; `None` if it does not have one of the features, or has one without a kind.
+    /// Returns the key of a record; `None` if it does not have one of the features, or has one
+    /// without a kind.
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse.
     pub fn key(&mut self, record: &[u8]) -> Result<Option<RecordKey>, WireError> {
         let nesting = self.keys[0].limits().nesting;
         let record = match self.record_type {
-            RecordType::ExampleList => ExampleList::parse(record, nesting)?.context.unwrap_or_default(),
+            RecordType::ExampleList => ExampleList::parse(record, nesting)?
+                .context
+                .unwrap_or_default(),
             _ => Cow::Borrowed(record),
         };
-        self.found.read(&record, self.record_type == RecordType::SequenceExample, &mut self.keys)?;
+        self.found.read(
+            &record,
+            self.record_type == RecordType::SequenceExample,
+            &mut self.keys,
+        )?;
         let (mut bytes, mut is_complete) = (Vec::new(), true);
         for (id, seen) in self.seen.iter_mut().enumerate() {
             let message = self.found.message(Side::Features, id, &record);
@@ -110,13 +124,19 @@ impl KeyReader {
 
     /// Returns the names of the other features that records had so far.
     pub fn others(&self) -> impl Iterator<Item = &str> {
-        self.keys[0].names().iter().skip(self.count).map(|name| &**name)
+        self.keys[0]
+            .names()
+            .iter()
+            .skip(self.count)
+            .map(|name| &**name)
     }
 }
 
 /// Appends the values of a key feature. Returns whether it has a kind.
 fn write(list: &List, bytes: &mut Vec<u8>) -> bool {
-    let Some(kind) = list.kind() else { return false };
+    let Some(kind) = list.kind() else {
+        return false;
+    };
     bytes.push(kind as u8);
     // A record has less than 4 GiB.
     let length = |len: usize| (len as u32).to_le_bytes();
@@ -124,11 +144,15 @@ fn write(list: &List, bytes: &mut Vec<u8>) -> bool {
         List::Unset => {}
         List::Int64(values) => {
             bytes.extend(length(values.len()));
-            values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+            values
+                .iter()
+                .for_each(|value| bytes.extend(value.to_le_bytes()));
         }
         List::Float(values) => {
             bytes.extend(length(values.len()));
-            values.iter().for_each(|bits| bytes.extend(normalized(*bits).to_le_bytes()));
+            values
+                .iter()
+                .for_each(|bits| bytes.extend(normalized(*bits).to_le_bytes()));
         }
         List::Bytes(values) => {
             bytes.extend(length(values.len()));
@@ -144,5 +168,9 @@ fn write(list: &List, bytes: &mut Vec<u8>) -> bool {
 /// The bits of a float in a key: those of one NaN, and those of 0.0 for -0.0.
 fn normalized(bits: u32) -> u32 {
     let value = f32::from_bits(bits);
-    if value.is_nan() { f32::NAN.to_bits() } else { (value + 0.0).to_bits() }
+    if value.is_nan() {
+        f32::NAN.to_bits()
+    } else {
+        (value + 0.0).to_bits()
+    }
 }

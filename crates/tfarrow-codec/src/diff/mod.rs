@@ -1,4 +1,5 @@
-//! Comparing two records feature by feature, whatever their wire encodings, and the keys by which records are paired.
+//! Comparing two records feature by feature, whatever their wire encodings, and the keys by which
+//! records are paired.
 //!
 //! The keys of both records share one set of numbers, so that features are paired by number:
 //!
@@ -9,8 +10,8 @@
 //! differences    a: values 2 and 3 at index 1;   b: only left;   c: only right
 //! ```
 //!
-//! The order of features, packed and unpacked lists, and other forms of the same message make no difference. Features
-//! whose bytes are equal are not decoded.
+//! The order of features, packed and unpacked lists, and other forms of the same message make no
+//! difference. Features whose bytes are equal are not decoded.
 //!
 //! | file | contains |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! The comparison of floats that may differ.
 
-/// How far two floats may differ to be equal: as in [`numpy.isclose`] with `equal_nan`, of which the right one is the
-/// reference.
+/// How far two floats may differ to be equal: as in [`numpy.isclose`] with `equal_nan`, of which
+/// the right one is the reference.
 ///
 /// ```text
 /// |left - right| <= absolute + relative * |right|
@@ -43,10 +43,15 @@ mod tests {
     #[track_caller]
     fn check(absolute: f64, relative: f64, left: f32, right: f32, expect: bool) {
         let tolerance = Tolerance { absolute, relative };
-        assert_eq!(tolerance.holds(left.to_bits(), right.to_bits()), expect, "{left} {right} {tolerance:?}");
+        assert_eq!(
+            tolerance.holds(left.to_bits(), right.to_bits()),
+            expect,
+            "{left} {right} {tolerance:?}"
+        );
     }
 
-    /// The results are those of `numpy.isclose(left, right, atol=absolute, rtol=relative, equal_nan=True)`.
+    /// The results are those of `numpy.isclose(left, right, atol=absolute, rtol=relative,
+    /// equal_nan=True)`.
     #[test]
     fn tolerances_are_those_of_numpy() {
         check(0.0, 0.0, 1.0, 1.0, true);

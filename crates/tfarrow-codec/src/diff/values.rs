@@ -21,14 +21,19 @@ pub enum FeatureValue {
     Int64(i64),
 }
 
-/// Formats text in quotes, other bytes in quotes with escapes, floats as Rust does, and NaN with its bits.
+/// Formats text in quotes, other bytes in quotes with escapes, floats as Rust does, and NaN with
+/// its bits.
 impl fmt::Display for FeatureValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int64(value) => value.fmt(f),
             Self::Float(bits) => {
                 let value = f32::from_bits(*bits);
-                if value.is_nan() { write!(f, "NaN ({bits:#010x})") } else { write!(f, "{value:?}") }
+                if value.is_nan() {
+                    write!(f, "NaN ({bits:#010x})")
+                } else {
+                    write!(f, "{value:?}")
+                }
             }
             Self::Bytes(bytes) => match str::from_utf8(bytes) {
                 Ok(text) => write!(f, "{text:?}"),
@@ -99,7 +104,13 @@ fn values(kind: Kind, body: &[u8], nesting: usize) -> wire::Result<List> {
             walk::float_pieces(body, nesting, |piece| {
                 match piece {
                     Numbers::Packed(bytes) => {
-                        values.extend(bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)));
+                        values.extend(
+                            bytes
+                                .as_chunks()
+                                .0
+                                .iter()
+                                .map(|bytes| u32::from_le_bytes(*bytes)),
+                        );
                     }
                     Numbers::One(bytes) => values.push(u32::from_le_bytes(bytes)),
                 }

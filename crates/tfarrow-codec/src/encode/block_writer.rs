@@ -1,17 +1,18 @@
-//! Buffered output: short pieces are assembled in a block that stays in the cache, long ones are appended to the
-//! caller's bytes.
+//! Buffered output: short pieces are assembled in a block that stays in the cache, long ones are
+//! appended to the caller's bytes.
 //!
-//! Copying a few bytes costs more than the bytes themselves if their number is not a constant. Short pieces are
-//! therefore stored as a constant number of bytes, of which only the first are used; the next piece overwrites the
-//! others:
+//! Copying a few bytes costs more than the bytes themselves if their number is not a constant.
+//! Short pieces are therefore stored as a constant number of bytes, of which only the first are
+//! used; the next piece overwrites the others:
 //!
 //! ```text
 //! put([0a 03 00 00], 2)    block  .. 0a 03 00 00        used + 2
 //! put([01 96 01 00], 3)    block  .. 0a 03 01 96 01 00  used + 3
 //! ```
 //!
-//! A copy of a constant number of bytes is one or two instructions; one of a variable number is a call of `memcpy`. The
-//! block bounds the bytes that may be overwritten, and is copied to the caller's bytes when it is full.
+//! A copy of a constant number of bytes is one or two instructions; one of a variable number is a
+//! call of `memcpy`. The block bounds the bytes that may be overwritten, and is copied to the
+//! caller's bytes when it is full.
 
 use crate::example::wire::{LENS, MORE, highest, look_up};
 
@@ -21,12 +22,13 @@ const BLOCK: usize = 8 << 10;
 const LONG: usize = 1 << 10;
 /// Number of varints that are written at once.
 const RUN: usize = 64;
-/// Size of a buffer for these varints: 10 bytes each, and 8 by which the last may be stored too long.
+/// Size of a buffer for these varints: 10 bytes each, and 8 by which the last may be stored too
+/// long.
 const ROOM: usize = 10 * RUN + 8;
 /// Number of bytes that a short piece is stored as.
 pub(super) const PIECE: usize = 16;
-/// The high bits of the first eight bytes of a varint, by the position of its value's highest bit: set in all bytes
-/// except the last.
+/// The high bits of the first eight bytes of a varint, by the position of its value's highest bit:
+/// set in all bytes except the last.
 const MORES: [u64; 64] = {
     let mut mores = [MORE; 64];
     let mut bit = 0;
@@ -39,8 +41,8 @@ const MORES: [u64; 64] = {
 
 /// Appends to the caller's bytes, through a block.
 ///
-/// [`flush`](Self::flush) appends the rest of the block, and must be called at the end: bytes in the block are lost
-/// with the writer.
+/// [`flush`](Self::flush) appends the rest of the block, and must be called at the end: bytes in
+/// the block are lost with the writer.
 pub(super) struct BlockWriter<'a> {
     /// The caller's bytes.
     bytes: &'a mut Vec<u8>,
@@ -53,12 +55,17 @@ pub(super) struct BlockWriter<'a> {
 impl<'a> BlockWriter<'a> {
     /// Creates a writer that appends to `bytes`.
     pub(super) fn new(bytes: &'a mut Vec<u8>) -> Self {
-        Self { bytes, block: [0; BLOCK], used: 0 }
+        Self {
+            bytes,
+            block: [0; BLOCK],
+            used: 0,
+        }
     }
 
     /// Appends the block, and returns the caller's bytes.
     pub(super) fn flush(&mut self) -> &mut Vec<u8> {
-        self.bytes.extend_from_slice(self.block.get(..self.used).unwrap_or_default());
+        self.bytes
+            .extend_from_slice(self.block.get(..self.used).unwrap_or_default());
         self.used = 0;
         self.bytes
     }
@@ -77,7 +84,8 @@ impl<'a> BlockWriter<'a> {
         }
     }
 
-    /// Writes `len` bytes of `all` from `start` on. Short ones are stored with the bytes after them.
+    /// Writes `len` bytes of `all` from `start` on. Short ones are stored with the bytes after
+    /// them.
     #[inline]
     pub(super) fn part(&mut self, all: &[u8], start: usize, len: usize) {
         let rest = all.get(start..).unwrap_or_default();
@@ -91,7 +99,11 @@ impl<'a> BlockWriter<'a> {
     #[inline]
     pub(super) fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         self.room(N);
-        if let Some(place) = self.block.get_mut(self.used..).and_then(<[u8]>::first_chunk_mut) {
+        if let Some(place) = self
+            .block
+            .get_mut(self.used..)
+            .and_then(<[u8]>::first_chunk_mut)
+        {
             *place = bytes;
         }
         self.used += len;
@@ -103,11 +115,16 @@ impl<'a> BlockWriter<'a> {
         self.put([byte], 1);
     }
 
-    /// Calls `write` with `N` bytes of the block, and keeps the first of them: as many as `write` returns.
+    /// Calls `write` with `N` bytes of the block, and keeps the first of them: as many as `write`
+    /// returns.
     #[inline]
     pub(super) fn write<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N]) -> usize) {
         self.room(N);
-        if let Some(place) = self.block.get_mut(self.used..).and_then(<[u8]>::first_chunk_mut) {
+        if let Some(place) = self
+            .block
+            .get_mut(self.used..)
+            .and_then(<[u8]>::first_chunk_mut)
+        {
             self.used += write(place);
         }
     }
@@ -120,7 +137,9 @@ impl<'a> BlockWriter<'a> {
 
     /// Writes the varints of a packed list.
     pub(super) fn varints(&mut self, values: &[i64]) {
-        values.chunks(RUN).for_each(|values| self.write(|place| put_varints(values, place)));
+        values
+            .chunks(RUN)
+            .for_each(|values| self.write(|place| put_varints(values, place)));
     }
 
     /// Flushes the block if it has no space for `count` bytes, which are fewer than its size.
@@ -132,7 +151,8 @@ impl<'a> BlockWriter<'a> {
     }
 }
 
-/// Stores at most [`RUN`] varints, and returns their length. Eight values below 128 are stored at once.
+/// Stores at most [`RUN`] varints, and returns their length. Eight values below 128 are stored at
+/// once.
 #[inline]
 fn put_varints(values: &[i64], place: &mut [u8; ROOM]) -> usize {
     let mut at = 0;
@@ -140,14 +160,20 @@ fn put_varints(values: &[i64], place: &mut [u8; ROOM]) -> usize {
     for eight in eights {
         if (0..0x80).contains(&eight.iter().fold(0, |all, value| all | *value)) {
             let mut bytes = [0; 8];
-            bytes.iter_mut().zip(eight).for_each(|(byte, value)| *byte = *value as u8);
+            bytes
+                .iter_mut()
+                .zip(eight)
+                .for_each(|(byte, value)| *byte = *value as u8);
             put_at(place, at, bytes);
             at += 8;
         } else {
-            eight.iter().for_each(|value| at += put_varint(*value as u64, place, at));
+            eight
+                .iter()
+                .for_each(|value| at += put_varint(*value as u64, place, at));
         }
     }
-    tail.iter().for_each(|value| at += put_varint(*value as u64, place, at));
+    tail.iter()
+        .for_each(|value| at += put_varint(*value as u64, place, at));
     at
 }
 
@@ -169,7 +195,11 @@ pub(super) fn put_varint<const N: usize>(value: u64, place: &mut [u8; N], at: us
 
 /// Stores a constant number of bytes at `at`, if there is space.
 #[inline]
-pub(super) fn put_at<const N: usize, const M: usize>(place: &mut [u8; M], at: usize, bytes: [u8; N]) {
+pub(super) fn put_at<const N: usize, const M: usize>(
+    place: &mut [u8; M],
+    at: usize,
+    bytes: [u8; N],
+) {
     if let Some(place) = place.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
         *place = bytes;
     }
@@ -179,8 +209,14 @@ pub(super) fn put_at<const N: usize, const M: usize>(place: &mut [u8; M], at: us
 #[inline]
 fn varint_to_4(value: u32) -> ([u8; 4], usize) {
     let highest = highest(u64::from(value));
-    let spread = (value & 0x7f) | (value << 1 & 0x7f00) | (value << 2 & 0x7f_0000) | (value << 3 & 0x7f00_0000);
-    ((spread | look_up(&MORES, highest) as u32).to_le_bytes(), usize::from(look_up(&LENS, highest)))
+    let spread = (value & 0x7f)
+        | (value << 1 & 0x7f00)
+        | (value << 2 & 0x7f_0000)
+        | (value << 3 & 0x7f00_0000);
+    (
+        (spread | look_up(&MORES, highest) as u32).to_le_bytes(),
+        usize::from(look_up(&LENS, highest)),
+    )
 }
 
 /// Returns the first eight bytes of a varint, its last two, and its length.
@@ -190,8 +226,16 @@ fn varint(value: u64) -> ([u8; 8], [u8; 2], usize) {
     let low = spread(value & ((1 << 56) - 1)) | look_up(&MORES, highest);
     let high = (value >> 56) as u8;
     // A ninth byte has seven bits; the tenth has one.
-    let rest = if highest == 63 { [high | 0x80, 1] } else { [high, 0] };
-    (low.to_le_bytes(), rest, usize::from(look_up(&LENS, highest)))
+    let rest = if highest == 63 {
+        [high | 0x80, 1]
+    } else {
+        [high, 0]
+    };
+    (
+        low.to_le_bytes(),
+        rest,
+        usize::from(look_up(&LENS, highest)),
+    )
 }
 
 /// Distributes the low 56 bits to eight bytes of seven bits.
@@ -224,7 +268,14 @@ mod tests {
 
     #[test]
     fn varints_of_every_length_are_written() {
-        for value in (0..64).flat_map(|bit| [1u64 << bit, (1u64 << bit) - 1, u64::MAX << bit, u64::MAX >> bit]) {
+        for value in (0..64).flat_map(|bit| {
+            [
+                1u64 << bit,
+                (1u64 << bit) - 1,
+                u64::MAX << bit,
+                u64::MAX >> bit,
+            ]
+        }) {
             let mut bytes = Vec::new();
             let mut out = BlockWriter::new(&mut bytes);
             out.varint(value);
@@ -240,7 +291,12 @@ mod tests {
         let mut bytes = vec![9];
         let mut out = BlockWriter::new(&mut bytes);
         let mut expect = vec![9];
-        for (i, len) in (0..200).chain([LONG - 1, LONG, BLOCK, 2 * BLOCK]).cycle().take(1000).enumerate() {
+        for (i, len) in (0..200)
+            .chain([LONG - 1, LONG, BLOCK, 2 * BLOCK])
+            .cycle()
+            .take(1000)
+            .enumerate()
+        {
             out.part(&source, i, len);
             out.bytes(&source[..len]);
             out.varints(&[-1, i as i64]);

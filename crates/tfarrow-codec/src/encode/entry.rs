@@ -1,7 +1,7 @@
 //! An entry of the map from names to features: `key: name, value: { kind: { .. } }`.
 //!
-//! Like TensorFlow's writer, it always has both fields, also empty ones. A column writes the body of the list, and
-//! [`Entry`] everything before it:
+//! Like TensorFlow's writer, it always has both fields, also empty ones. A column writes the body
+//! of the list, and [`Entry`] everything before it:
 //!
 //! ```text
 //! 0a 10                 entry: field 1 of the map, 16 bytes
@@ -14,7 +14,8 @@
 use super::block_writer::{BlockWriter, PIECE, put_at};
 use crate::{Kind, example::wire::varint_len};
 
-/// Size of the buffer for the start of a short entry: at most 129 bytes, and those by which the last piece exceeds it.
+/// Size of the buffer for the start of a short entry: at most 129 bytes, and those by which the
+/// last piece exceeds it.
 const SHORT: usize = 160;
 
 /// Returns the tag of a length-delimited field.
@@ -52,8 +53,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Creates the entry of a feature. With a kind, the value is a `Feature` and the body that of its list; without
-    /// one, the body is the complete value.
+    /// Creates the entry of a feature. With a kind, the value is a `Feature` and the body that of
+    /// its list; without one, the body is the complete value.
     pub(super) fn new(name: &str, kind: Option<Kind>) -> Self {
         let mut key = Vec::new();
         let mut out = BlockWriter::new(&mut key);
@@ -66,17 +67,27 @@ impl Entry {
         let pieces = padded.as_chunks::<PIECE>().0.to_vec();
         let kind = kind.map(kind_tag);
         let inside = key.len() as u64 + 2 + if kind.is_some() { 2 } else { 0 };
-        Self { key, pieces, kind, short_len: 2 + inside, short_end: 0x80u64.saturating_sub(inside) }
+        Self {
+            key,
+            pieces,
+            kind,
+            short_len: 2 + inside,
+            short_end: 0x80u64.saturating_sub(inside),
+        }
     }
 
     /// Returns the length of the entry with a body of `body` bytes.
     #[inline]
     pub(super) fn len(&self, body: u64) -> u64 {
-        if body < self.short_end { self.short_len + body } else { field_len(self.inside(self.value_len(body))) }
+        if body < self.short_end {
+            self.short_len + body
+        } else {
+            field_len(self.inside(self.value_len(body)))
+        }
     }
 
-    /// Writes everything before a body of `body` bytes. The start of a short entry is one piece, with its lengths
-    /// patched in.
+    /// Writes everything before a body of `body` bytes. The start of a short entry is one piece,
+    /// with its lengths patched in.
     #[inline]
     pub(super) fn begin(&self, body: u64, out: &mut BlockWriter<'_>) {
         if body >= self.short_end {
@@ -86,7 +97,10 @@ impl Entry {
         let len = (self.short_len + body - 2) as u8;
         out.write(|place: &mut [u8; SHORT]| {
             put_at(place, 0, [tag(1), len]);
-            self.pieces.iter().enumerate().for_each(|(i, piece)| put_at(place, 2 + PIECE * i, *piece));
+            self.pieces
+                .iter()
+                .enumerate()
+                .for_each(|(i, piece)| put_at(place, 2 + PIECE * i, *piece));
             let value = 2 + self.key.len();
             match self.kind {
                 Some(kind) => {
@@ -122,6 +136,10 @@ impl Entry {
 
     /// Returns the length of the value, given the length of the body.
     fn value_len(&self, body: u64) -> u64 {
-        if self.kind.is_some() { field_len(body) } else { body }
+        if self.kind.is_some() {
+            field_len(body)
+        } else {
+            body
+        }
     }
 }

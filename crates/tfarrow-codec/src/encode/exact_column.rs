@@ -6,8 +6,8 @@
 //! records (original bytes) ──────────────┘
 //! ```
 //!
-//! `exact.rs` has the format of a difference. Each one is restored while the column is made, so that the round trip is
-//! checked when a file is written.
+//! `exact.rs` has the format of a difference. Each one is restored while the column is made, so
+//! that the round trip is checked when a file is written.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ use crate::{
     schema::{EXACT_COLUMN, with_exact},
 };
 
-/// Adds the column `_tfarrow_exact` to batches of decoded records, so that encoding them restores the original bytes.
+/// Adds the column `_tfarrow_exact` to batches of decoded records, so that encoding them restores
+/// the original bytes.
 ///
 /// ```
 /// use tfarrow_codec::{DecoderBuilder, EncoderBuilder, ExactColumn, Layout, Records, frame, infer::infer_schema};
@@ -59,7 +60,11 @@ impl ExactColumn {
     /// The errors of [`EncoderBuilder::build`]: a schema that cannot be encoded.
     pub fn new(schema: SchemaRef) -> Result<Self> {
         let encoder = EncoderBuilder::new().build(SchemaRef::clone(&schema))?;
-        Ok(Self { schema: with_exact(&schema), encoder, canonical: Vec::new() })
+        Ok(Self {
+            schema: with_exact(&schema),
+            encoder,
+            canonical: Vec::new(),
+        })
     }
 
     /// Returns the schema of batches with the column.
@@ -67,12 +72,12 @@ impl ExactColumn {
         &self.schema
     }
 
-    /// Returns `batch` with the column. `rows` maps a row of the batch to the index of its record in `records`; see
-    /// [`BatchDecoder::record_of`](crate::BatchDecoder::record_of).
+    /// Returns `batch` with the column. `rows` maps a row of the batch to the index of its record
+    /// in `records`; see [`BatchDecoder::record_of`](crate::BatchDecoder::record_of).
     ///
     /// # Errors
-    /// The errors of [`Encoder::encode`], and an error with the column's name if the differences take more than 2^31 -
-    /// 1 bytes.
+    /// The errors of [`Encoder::encode`], and an error with the column's name if the differences
+    /// take more than 2^31 - 1 bytes.
     pub fn add(
         &mut self,
         batch: &RecordBatch,
@@ -87,7 +92,9 @@ impl ExactColumn {
         for (row, (_, canonical)) in frame::frames(&self.canonical).enumerate() {
             let original = records.data(rows(row)).unwrap_or_default();
             // An empty value instead of a null: a null bitmap would take more space than it saves.
-            let difference = differences.difference(original, canonical).unwrap_or_default();
+            let difference = differences
+                .difference(original, canonical)
+                .unwrap_or_default();
             bytes += difference.len() as u64;
             if bytes > limit {
                 let error = records.overflow("bytes of one column of a batch", bytes, limit);
@@ -97,6 +104,9 @@ impl ExactColumn {
         }
         let mut columns = batch.columns().to_vec();
         columns.push(Arc::new(column.finish()));
-        Ok(RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?)
+        Ok(RecordBatch::try_new(
+            SchemaRef::clone(&self.schema),
+            columns,
+        )?)
     }
 }

@@ -4,7 +4,8 @@
 //! [[7], null, [1, 2]]     offsets  0 1 1 3     nulls  1 0 1     values  7 1 2  (kept by the caller)
 //! ```
 //!
-//! Arrow has five types of lists. All of them become 32-bit offsets, so that the rest of the encoder has one case:
+//! Arrow has five types of lists. All of them become 32-bit offsets, so that the rest of the
+//! encoder has one case:
 //!
 //! | type | offsets | values |
 //! |---|---|---|
@@ -16,8 +17,8 @@
 use std::{ops::Range, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, FixedSizeListArray, GenericListArray, GenericListViewArray, Int64Array, ListArray,
-    OffsetSizeTrait, cast::AsArray,
+    Array, ArrayRef, BooleanArray, FixedSizeListArray, GenericListArray, GenericListViewArray,
+    Int64Array, ListArray, OffsetSizeTrait, cast::AsArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
@@ -45,7 +46,9 @@ pub(super) fn split(array: &ArrayRef) -> Result<(Lists, ArrayRef)> {
         DataType::ListView(_) => views(array.as_list_view::<i32>()),
         DataType::LargeListView(_) => views(array.as_list_view::<i64>()),
         DataType::FixedSizeList(_, _) => fixed(array.as_fixed_size_list()),
-        other => Err(ArrowError::InvalidArgumentError(format!("expected lists, found {other}")).into()),
+        other => {
+            Err(ArrowError::InvalidArgumentError(format!("expected lists, found {other}")).into())
+        }
     }
 }
 
@@ -59,11 +62,17 @@ pub(super) fn with_short_offsets(array: &ArrayRef) -> Result<ListArray> {
     }
     let (lists, values) = split(array)?;
     let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-    Ok(ListArray::try_new(item, OffsetBuffer::new(lists.offsets), values, lists.nulls)?)
+    Ok(ListArray::try_new(
+        item,
+        OffsetBuffer::new(lists.offsets),
+        values,
+        lists.nulls,
+    )?)
 }
 
-/// Splits lists with offsets. A slice of an array gets only its own values, so that values of other rows are neither
-/// converted nor checked. 32-bit offsets that begin at 0 are shared, others are made anew.
+/// Splits lists with offsets. A slice of an array gets only its own values, so that values of other
+/// rows are neither converted nor checked. 32-bit offsets that begin at 0 are shared, others are
+/// made anew.
 fn offsets<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<(Lists, ArrayRef)> {
     let nulls = array.nulls().cloned();
     let all = array.values();
@@ -71,15 +80,38 @@ fn offsets<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<(Lists, Ar
         (Some(first), Some(last)) => (first.as_usize(), last.as_usize()),
         _ => (0, 0),
     };
-    let values = if last - first == all.len() { Arc::clone(all) } else { all.slice(first, last - first) };
-    if let Some(array) = (array as &dyn Array).as_list_opt::<i32>().filter(|_| first == 0) {
-        return Ok((Lists { offsets: array.offsets().inner().clone(), nulls }, values));
+    let values = if last - first == all.len() {
+        Arc::clone(all)
+    } else {
+        all.slice(first, last - first)
+    };
+    if let Some(array) = (array as &dyn Array)
+        .as_list_opt::<i32>()
+        .filter(|_| first == 0)
+    {
+        return Ok((
+            Lists {
+                offsets: array.offsets().inner().clone(),
+                nulls,
+            },
+            values,
+        ));
     }
-    let ends = array.offsets().iter().map(|offset| offset.as_usize() - first);
-    Ok((Lists { offsets: narrow(ends)?, nulls }, values))
+    let ends = array
+        .offsets()
+        .iter()
+        .map(|offset| offset.as_usize() - first);
+    Ok((
+        Lists {
+            offsets: narrow(ends)?,
+            nulls,
+        },
+        values,
+    ))
 }
 
-/// Splits list views, which may overlap and be in any order: their values are gathered in the order of the lists.
+/// Splits list views, which may overlap and be in any order: their values are gathered in the order
+/// of the lists.
 ///
 /// ```text
 /// values 1 2 3, views (offset 1, size 2), (offset 0, size 2)     gathered 2 3 1 2, offsets 0 2 4
@@ -96,14 +128,26 @@ fn views<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<(Lists, 
         ends.push(indices.len());
     }
     let values = take(array.values(), &Int64Array::from(indices), None)?;
-    Ok((Lists { offsets: narrow(ends.into_iter())?, nulls }, values))
+    Ok((
+        Lists {
+            offsets: narrow(ends.into_iter())?,
+            nulls,
+        },
+        values,
+    ))
 }
 
 /// Splits lists of a fixed size. The values of null lists stay, since their offsets skip nothing.
 fn fixed(array: &FixedSizeListArray) -> Result<(Lists, ArrayRef)> {
     let size = usize::try_from(array.value_length()).unwrap_or_default();
     let ends = (0..=array.len()).map(|row| row * size);
-    Ok((Lists { offsets: narrow(ends)?, nulls: array.nulls().cloned() }, Arc::clone(array.values())))
+    Ok((
+        Lists {
+            offsets: narrow(ends)?,
+            nulls: array.nulls().cloned(),
+        },
+        Arc::clone(array.values()),
+    ))
 }
 
 /// Converts offsets to 32 bits.
@@ -112,8 +156,14 @@ fn fixed(array: &FixedSizeListArray) -> Result<(Lists, ArrayRef)> {
 /// [`ErrorKind::Limit`] for an offset of 2^31 or more.
 fn narrow(mut ends: impl Iterator<Item = usize>) -> Result<ScalarBuffer<i32>> {
     let limit = i32::MAX as u64;
-    let refuse =
-        |found| Error::usage(ErrorKind::Limit { what: "values in one column of a batch", limit, found, name: None });
+    let refuse = |found| {
+        Error::usage(ErrorKind::Limit {
+            what: "values in one column of a batch",
+            limit,
+            found,
+            name: None,
+        })
+    };
     let narrowed = ends.try_fold(Vec::new(), |mut offsets, end| {
         offsets.push(i32::try_from(end).map_err(|_| refuse(end as u64))?);
         Ok::<_, Error>(offsets)
@@ -130,7 +180,11 @@ impl Lists {
     /// Returns the range of a list's values; `None` if the list is null.
     #[inline]
     pub(super) fn get(&self, list: usize) -> Option<Range<usize>> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(list)) { None } else { Some(self.range(list)) }
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(list)) {
+            None
+        } else {
+            Some(self.range(list))
+        }
     }
 
     /// Returns the range of a list's values, also if the list is null.
@@ -142,11 +196,16 @@ impl Lists {
         }
     }
 
-    /// Returns the index of the list that has the value at index `value`; `None` for the value of a null list or of
-    /// none.
+    /// Returns the index of the list that has the value at index `value`; `None` for the value of a
+    /// null list or of none.
     pub(super) fn list_of(&self, value: usize) -> Option<usize> {
-        let list = self.offsets.partition_point(|offset| *offset as usize <= value).checked_sub(1)?;
-        self.get(list).filter(|range| range.contains(&value)).map(|_| list)
+        let list = self
+            .offsets
+            .partition_point(|offset| *offset as usize <= value)
+            .checked_sub(1)?;
+        self.get(list)
+            .filter(|range| range.contains(&value))
+            .map(|_| list)
     }
 
     /// Makes all lists null.
@@ -154,7 +213,8 @@ impl Lists {
         self.nulls = Some(NullBuffer::new_null(self.len()));
     }
 
-    /// Removes the nulls among the values, which a feature cannot have. `row_of` maps a list to its row.
+    /// Removes the nulls among the values, which a feature cannot have. `row_of` maps a list to its
+    /// row.
     ///
     /// # Errors
     /// [`ErrorKind::Lossy`] for the first list with a null, unless losses are allowed.
@@ -164,13 +224,24 @@ impl Lists {
         row_of: impl Fn(usize) -> Option<usize>,
         ledger: &mut Ledger<'_>,
     ) -> Result<ArrayRef> {
-        let Some(nulls) = values.logical_nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(values) };
+        let Some(nulls) = values
+            .logical_nulls()
+            .filter(|nulls| nulls.null_count() > 0)
+        else {
+            return Ok(values);
+        };
         let mut dropped = 0;
         for list in 0..self.len() {
-            let Some((range, row)) = self.get(list).zip(row_of(list)) else { continue };
+            let Some((range, row)) = self.get(list).zip(row_of(list)) else {
+                continue;
+            };
             let count = nulls.slice(range.start, range.len()).null_count();
             if count > 0 {
-                ledger.refuse(row, "a null inside its list", "drop it or put a value in its place")?;
+                ledger.refuse(
+                    row,
+                    "a null inside its list",
+                    "drop it or put a value in its place",
+                )?;
                 dropped += count as u64;
             }
         }
@@ -180,7 +251,10 @@ impl Lists {
         }
         ledger.count("nulls inside lists dropped", dropped);
         self.offsets = kept(&self.offsets, &nulls);
-        Ok(filter(&values, &BooleanArray::new(nulls.into_inner(), None))?)
+        Ok(filter(
+            &values,
+            &BooleanArray::new(nulls.into_inner(), None),
+        )?)
     }
 }
 

@@ -46,12 +46,22 @@ pub(super) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn new(plan: &'a ColumnPlan, allowed: AllowedLosses, first: u64, losses: &'a mut Vec<Loss>) -> Self {
-        Self { plan, allowed, first, losses }
+    pub(super) fn new(
+        plan: &'a ColumnPlan,
+        allowed: AllowedLosses,
+        first: u64,
+        losses: &'a mut Vec<Loss>,
+    ) -> Self {
+        Self {
+            plan,
+            allowed,
+            first,
+            losses,
+        }
     }
 
-    /// Returns an error for row `row` of the batch, unless losses are allowed. `found` describes the value, and
-    /// `instead` other values.
+    /// Returns an error for row `row` of the batch, unless losses are allowed. `found` describes
+    /// the value, and `instead` other values.
     ///
     /// # Errors
     /// [`ErrorKind::Lossy`] with the number of the record.
@@ -59,24 +69,37 @@ impl<'a> Ledger<'a> {
         self.refuse_with(row, format_args!("{found}; {instead}"), Vec::new())
     }
 
-    /// Returns an error as [`refuse`](Self::refuse) does, for a value that one of the types `to` can hold.
+    /// Returns an error as [`refuse`](Self::refuse) does, for a value that one of the types `to`
+    /// can hold.
     ///
     /// # Errors
     /// [`ErrorKind::Lossy`] with the number of the record.
-    pub(super) fn refuse_type(&self, row: usize, found: impl Display, to: &[DataType]) -> Result<()> {
+    pub(super) fn refuse_type(
+        &self,
+        row: usize,
+        found: impl Display,
+        to: &[DataType],
+    ) -> Result<()> {
         if self.allowed.all {
             return Ok(());
         }
-        let casts = to.iter().map(|to| Rewrite::Cast(self.plan.shape.data_type(to.clone())));
+        let casts = to
+            .iter()
+            .map(|to| Rewrite::Cast(self.plan.shape.data_type(to.clone())));
         self.refuse_with(row, found, casts.collect())
     }
 
-    /// Returns an error as [`refuse_type`](Self::refuse_type) does, for a float that is rounded to one of 32 bits.
+    /// Returns an error as [`refuse_type`](Self::refuse_type) does, for a float that is rounded to
+    /// one of 32 bits.
     ///
     /// # Errors
     /// [`ErrorKind::Lossy`] with the number of the record, unless rounding is allowed.
     pub(super) fn refuse_rounding(&self, row: usize, found: impl Display) -> Result<()> {
-        if self.allowed.rounding { Ok(()) } else { self.refuse_type(row, found, &[DataType::Float32]) }
+        if self.allowed.rounding {
+            Ok(())
+        } else {
+            self.refuse_type(row, found, &[DataType::Float32])
+        }
     }
 
     /// Returns an error as [`refuse`](Self::refuse) does, for a column that has the type null.
@@ -92,23 +115,47 @@ impl<'a> Ledger<'a> {
             return Ok(());
         }
         let record = self.first + row as u64;
-        let remedies = rewrites.into_iter().map(|with| Remedy::Rewrite { column: self.plan.name.clone(), with });
+        let remedies = rewrites.into_iter().map(|with| Remedy::Rewrite {
+            column: self.plan.name.clone(),
+            with,
+        });
         let (row, reason) = (Some(record), found.to_string());
-        Err(self.error(record, ErrorKind::Lossy { row, reason, remedies: remedies.collect() }))
+        Err(self.error(
+            record,
+            ErrorKind::Lossy {
+                row,
+                reason,
+                remedies: remedies.collect(),
+            },
+        ))
     }
 
     /// Adds `times` changes of the kind `what`.
     pub(super) fn count(&mut self, what: &'static str, times: u64) {
-        let known = self.losses.iter_mut().find(|loss| loss.what == what && loss.column == self.plan.name);
+        let known = self
+            .losses
+            .iter_mut()
+            .find(|loss| loss.what == what && loss.column == self.plan.name);
         match known {
             Some(loss) => loss.times += times,
-            None if times > 0 => self.losses.push(Loss { column: self.plan.name.clone(), what, times }),
+            None if times > 0 => self.losses.push(Loss {
+                column: self.plan.name.clone(),
+                what,
+                times,
+            }),
             None => {}
         }
     }
 
     /// Makes an error of a record of this column.
     fn error(&self, record: u64, kind: ErrorKind) -> Error {
-        Error::new(kind, Position { record, offset: 0, feature: Some(self.plan.name.as_str().into()) })
+        Error::new(
+            kind,
+            Position {
+                record,
+                offset: 0,
+                feature: Some(self.plan.name.as_str().into()),
+            },
+        )
     }
 }

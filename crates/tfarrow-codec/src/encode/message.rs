@@ -1,8 +1,8 @@
 //! Records that are protobuf messages of any type, from the columns of a schema of messages.
 //!
-//! Fields are written in the order of their numbers, as protobuf's own writers do. A field without presence is not
-//! written if it has the default of its type; the two parts of a map entry always are. Numbers are packed where the
-//! definition of the field says so.
+//! Fields are written in the order of their numbers, as protobuf's own writers do. A field without
+//! presence is not written if it has the default of its type; the two parts of a map entry always
+//! are. Numbers are packed where the definition of the field says so.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use arrow_array::{
     Array, ArrayRef, RecordBatch,
     cast::AsArray,
     types::{
-        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType,
-        TimestampNanosecondType, UInt32Type, UInt64Type,
+        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type,
+        TimestampMicrosecondType, TimestampNanosecondType, UInt32Type, UInt64Type,
     },
 };
 use arrow_buffer::NullBuffer;
@@ -22,8 +22,8 @@ use crate::{
     Error, ErrorKind, Result,
     example::wire::{self, END_GROUP, LEN, put_tag, put_varint},
     message::{
-        Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, MessageType, NumberType,
-        NumberWire, ValuePlan,
+        Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan,
+        MessageType, NumberType, NumberWire, ValuePlan,
     },
 };
 
@@ -44,18 +44,24 @@ pub(super) struct MessageEncoder {
 pub(super) type RowError = (usize, ErrorKind);
 
 impl MessageEncoder {
-    /// Creates an encoder of batches of `schema`, as messages of the given type, or else of the type in the metadata.
+    /// Creates an encoder of batches of `schema`, as messages of the given type, or else of the
+    /// type in the metadata.
     ///
     /// # Errors
-    /// [`ErrorKind::Descriptors`] if no type is given, and [`ErrorKind::Unsupported`] for a column that the message
-    /// does not have, or whose type does not fit.
-    pub(super) fn new(schema: &Schema, message: Option<&MessageType>, nesting: usize) -> Result<Self> {
+    /// [`ErrorKind::Descriptors`] if no type is given, and [`ErrorKind::Unsupported`] for a column
+    /// that the message does not have, or whose type does not fit.
+    pub(super) fn new(
+        schema: &Schema,
+        message: Option<&MessageType>,
+        nesting: usize,
+    ) -> Result<Self> {
         let plan = match message {
             Some(message) => Some(MessagePlan::new(message.descriptor(), schema.fields())?),
             None => MessageType::plan_of_schema(schema, schema.fields())?,
         };
         let plan = plan.ok_or_else(|| {
-            let reason = "the type of the messages is not given, and the columns do not have it".to_owned();
+            let reason =
+                "the type of the messages is not given, and the columns do not have it".to_owned();
             Error::usage(ErrorKind::Descriptors(reason))
         })?;
         Ok(Self { plan, nesting })
@@ -74,7 +80,9 @@ impl MessageEncoder {
         let mut out = Vec::new();
         for row in 0..batch.num_rows() {
             out.clear();
-            let written = message.write(row, self.nesting, &mut out).and_then(|()| record(&out));
+            let written = message
+                .write(row, self.nesting, &mut out)
+                .and_then(|()| record(&out));
             written.map_err(|kind| (row, kind))?;
         }
         Ok(())
@@ -118,7 +126,14 @@ impl<'a> MessageSource<'a> {
             let column = field.column.as_ref()?;
             Some(FieldSource::new(field, column, columns.get(column.index)?))
         };
-        Ok(Self { plan, fields: plan.fields.iter().filter_map(column).collect::<Result<_, _>>()? })
+        Ok(Self {
+            plan,
+            fields: plan
+                .fields
+                .iter()
+                .filter_map(column)
+                .collect::<Result<_, _>>()?,
+        })
     }
 
     /// Appends the fields of the message at `index`.
@@ -127,7 +142,11 @@ impl<'a> MessageSource<'a> {
         for source in &self.fields {
             let before = out.len();
             source.write(index, self.plan.writes_defaults, nesting, out)?;
-            let Some(last) = source.field.oneof.filter(|_| out.len() > before).and_then(|it| last_of.get_mut(it))
+            let Some(last) = source
+                .field
+                .oneof
+                .filter(|_| out.len() > before)
+                .and_then(|it| last_of.get_mut(it))
             else {
                 continue;
             };
@@ -144,33 +163,66 @@ impl<'a> MessageSource<'a> {
 }
 
 impl<'a> FieldSource<'a> {
-    fn new(field: &'a FieldPlan, column: &'a ColumnOfField, array: &'a ArrayRef) -> Result<Self, ErrorKind> {
+    fn new(
+        field: &'a FieldPlan,
+        column: &'a ColumnOfField,
+        array: &'a ArrayRef,
+    ) -> Result<Self, ErrorKind> {
         let (offsets, values): (Option<&[i32]>, &ArrayRef) = match array.data_type() {
-            DataType::List(_) => (Some(array.as_list::<i32>().value_offsets()), array.as_list::<i32>().values()),
+            DataType::List(_) => (
+                Some(array.as_list::<i32>().value_offsets()),
+                array.as_list::<i32>().values(),
+            ),
             _ => (None, array),
         };
         let (arity, nulls) = (column.arity, array.logical_nulls());
         let item_nulls = offsets.and_then(|_| values.logical_nulls());
-        let source = |offsets, values| Self { field, arity, nulls, offsets, item_nulls, values };
+        let source = |offsets, values| Self {
+            field,
+            arity,
+            nulls,
+            offsets,
+            item_nulls,
+            values,
+        };
         if let DataType::Map(..) = array.data_type() {
             let map = array.as_map();
-            let ValuePlan::Message { plan, .. } = &column.value else { return Err(internal()) };
+            let ValuePlan::Message { plan, .. } = &column.value else {
+                return Err(internal());
+            };
             let entries = MessageSource::new(plan, map.entries().columns())?;
-            return Ok(source(Some(map.value_offsets()), ValueSource::Messages(entries, false)));
+            return Ok(source(
+                Some(map.value_offsets()),
+                ValueSource::Messages(entries, false),
+            ));
         }
         Ok(source(offsets, ValueSource::new(&column.value, values)?))
     }
 
     /// The values of the element at `index`.
     fn range(&self, index: usize) -> Range<usize> {
-        let Some(offsets) = self.offsets else { return index..index + 1 };
-        let (Some(start), Some(end)) = (offsets.get(index), offsets.get(index + 1)) else { return 0..0 };
+        let Some(offsets) = self.offsets else {
+            return index..index + 1;
+        };
+        let (Some(start), Some(end)) = (offsets.get(index), offsets.get(index + 1)) else {
+            return 0..0;
+        };
         *start as usize..*end as usize
     }
 
     /// Appends the field of the message at `index`.
-    fn write(&self, index: usize, defaults: bool, nesting: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(index)) {
+    fn write(
+        &self,
+        index: usize,
+        defaults: bool,
+        nesting: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorKind> {
+        if self
+            .nulls
+            .as_ref()
+            .is_some_and(|nulls| nulls.is_null(index))
+        {
             // A reader would take a missing part of a map entry for a default.
             return if defaults {
                 Err(self.out_of_range("keys and values of a map", "null".to_owned()))
@@ -179,19 +231,32 @@ impl<'a> FieldSource<'a> {
             };
         }
         let range = self.range(index);
-        if self.item_nulls.as_ref().is_some_and(|nulls| range.clone().any(|value| nulls.is_null(value))) {
+        if self
+            .item_nulls
+            .as_ref()
+            .is_some_and(|nulls| range.clone().any(|value| nulls.is_null(value)))
+        {
             return Err(self.out_of_range("values in a list", "null".to_owned()));
         }
         match (&self.values, self.arity) {
-            (ValueSource::Numbers(..) | ValueSource::Enum(..), Arity::Repeated { packed: true })
-                if !range.is_empty() =>
-            {
+            (
+                ValueSource::Numbers(..) | ValueSource::Enum(..),
+                Arity::Repeated { packed: true },
+            ) if !range.is_empty() => {
                 put_tag(self.field.number, LEN, out);
-                nested(out, |out| range.into_iter().try_for_each(|value| self.put_number(value, out)))
+                nested(out, |out| {
+                    range
+                        .into_iter()
+                        .try_for_each(|value| self.put_number(value, out))
+                })
             }
             _ => {
-                let writes = |value: &usize| self.arity != Arity::Implicit || defaults || !self.is_default(*value);
-                range.filter(writes).try_for_each(|value| self.write_value(value, nesting, out))
+                let writes = |value: &usize| {
+                    self.arity != Arity::Implicit || defaults || !self.is_default(*value)
+                };
+                range
+                    .filter(writes)
+                    .try_for_each(|value| self.write_value(value, nesting, out))
             }
         }
     }
@@ -200,7 +265,9 @@ impl<'a> FieldSource<'a> {
     fn is_default(&self, value: usize) -> bool {
         match &self.values {
             ValueSource::Numbers(_, values) => values.get(value).is_none_or(|value| *value == 0),
-            ValueSource::Enum(names, _) => self.enum_number(value).is_ok_and(|number| number == names.default()),
+            ValueSource::Enum(names, _) => self
+                .enum_number(value)
+                .is_ok_and(|number| number == names.default()),
             ValueSource::Bytes(_, bytes) => bytes(value).is_empty(),
             ValueSource::Messages(..) => false,
         }
@@ -220,18 +287,31 @@ impl<'a> FieldSource<'a> {
 
     /// Returns the number of the name of an enum; 0 for a field of another type.
     fn enum_number(&self, value: usize) -> Result<i64, ErrorKind> {
-        let ValueSource::Enum(names, name) = &self.values else { return Ok(0) };
+        let ValueSource::Enum(names, name) = &self.values else {
+            return Ok(0);
+        };
         let text = String::from_utf8_lossy(name(value));
         let number = names.number(&text).map(i64::from);
-        number.ok_or_else(|| self.out_of_range("a name of its enum, or a number", format!("{text:?}")))
+        number.ok_or_else(|| {
+            self.out_of_range("a name of its enum, or a number", format!("{text:?}"))
+        })
     }
 
     fn out_of_range(&self, expected: &'static str, found: String) -> ErrorKind {
-        ErrorKind::FieldOutOfRange { field: self.field.path.clone(), expected, found }
+        ErrorKind::FieldOutOfRange {
+            field: self.field.path.clone(),
+            expected,
+            found,
+        }
     }
 
     /// Appends one value with its tag.
-    fn write_value(&self, value: usize, nesting: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
+    fn write_value(
+        &self,
+        value: usize,
+        nesting: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ErrorKind> {
         let number = self.field.number;
         put_tag(number, self.field.wire_type, out);
         match &self.values {
@@ -249,7 +329,9 @@ impl<'a> FieldSource<'a> {
                 message.write(value, nesting, out)?;
                 put_tag(number, END_GROUP, out);
             }
-            ValueSource::Messages(message, false) => nested(out, |out| message.write(value, nesting, out))?,
+            ValueSource::Messages(message, false) => {
+                nested(out, |out| message.write(value, nesting, out))?
+            }
         }
         Ok(())
     }
@@ -258,26 +340,46 @@ impl<'a> FieldSource<'a> {
 impl<'a> ValueSource<'a> {
     fn new(plan: &'a ValuePlan, values: &'a ArrayRef) -> Result<Self, ErrorKind> {
         Ok(match plan {
-            ValuePlan::Number(_, NumberType::Enum(names, text)) => Self::Enum(names, bytes_of(values, Some(*text))),
+            ValuePlan::Number(_, NumberType::Enum(names, text)) => {
+                Self::Enum(names, bytes_of(values, Some(*text)))
+            }
             ValuePlan::Number(wire, number) => Self::Numbers(*wire, numbers(number, values)),
             ValuePlan::Bytes(wire, of) => Self::Bytes(*wire, bytes_of(values, Some(*of))),
-            ValuePlan::Message { plan, form, unit, group, .. } => {
+            ValuePlan::Message {
+                plan,
+                form,
+                unit,
+                group,
+                ..
+            } => {
                 let message = match form {
                     MessageForm::Struct => MessageSource::new(plan, values.as_struct().columns())?,
                     MessageForm::Wrapper => {
-                        let fields = plan.fields.iter().filter_map(|field| Some((field, field.column.as_ref()?)));
-                        let fields = fields.map(|(field, column)| FieldSource::new(field, column, values));
-                        MessageSource { plan, fields: fields.collect::<Result<_, _>>()? }
+                        let fields = plan
+                            .fields
+                            .iter()
+                            .filter_map(|field| Some((field, field.column.as_ref()?)));
+                        let fields =
+                            fields.map(|(field, column)| FieldSource::new(field, column, values));
+                        MessageSource {
+                            plan,
+                            fields: fields.collect::<Result<_, _>>()?,
+                        }
                     }
                     MessageForm::Timestamp if *unit == TimeUnit::Microsecond => {
                         let times = values.as_primitive::<TimestampMicrosecondType>().values();
                         times_of(plan, times, |time| {
-                            (time.div_euclid(MICROS), time.rem_euclid(MICROS) * (NANOS / MICROS))
+                            (
+                                time.div_euclid(MICROS),
+                                time.rem_euclid(MICROS) * (NANOS / MICROS),
+                            )
                         })
                     }
                     MessageForm::Timestamp => {
                         let times = values.as_primitive::<TimestampNanosecondType>().values();
-                        times_of(plan, times, |time| (time.div_euclid(NANOS), time.rem_euclid(NANOS)))
+                        times_of(plan, times, |time| {
+                            (time.div_euclid(NANOS), time.rem_euclid(NANOS))
+                        })
                     }
                     MessageForm::Duration => {
                         let times = values.as_primitive::<DurationNanosecondType>().values();
@@ -291,37 +393,80 @@ impl<'a> ValueSource<'a> {
 }
 
 /// The seconds and nanoseconds of times.
-fn times_of<'a>(plan: &'a MessagePlan, times: &[i64], parts: impl Fn(i64) -> (i64, i64)) -> MessageSource<'a> {
+fn times_of<'a>(
+    plan: &'a MessagePlan,
+    times: &[i64],
+    parts: impl Fn(i64) -> (i64, i64),
+) -> MessageSource<'a> {
     let (seconds, nanos): (Vec<_>, Vec<_>) = times.iter().map(|time| parts(*time)).unzip();
     let source = |(field, values): (&'a FieldPlan, Vec<i64>)| {
         let column = field.column.as_ref()?;
         let values = ValueSource::Numbers(NumberWire::Varint, values);
-        Some(FieldSource { field, arity: column.arity, nulls: None, offsets: None, item_nulls: None, values })
+        Some(FieldSource {
+            field,
+            arity: column.arity,
+            nulls: None,
+            offsets: None,
+            item_nulls: None,
+            values,
+        })
     };
-    MessageSource { plan, fields: plan.fields.iter().zip([seconds, nanos]).filter_map(source).collect() }
+    MessageSource {
+        plan,
+        fields: plan
+            .fields
+            .iter()
+            .zip([seconds, nanos])
+            .filter_map(source)
+            .collect(),
+    }
 }
 
 /// Returns numbers as integers, or as the bits of floats.
 fn numbers(number: &NumberType, array: &ArrayRef) -> Vec<i64> {
     match number {
         NumberType::Bool => array.as_boolean().values().iter().map(i64::from).collect(),
-        NumberType::Int32 => array.as_primitive::<Int32Type>().values().iter().map(|it| i64::from(*it)).collect(),
+        NumberType::Int32 => array
+            .as_primitive::<Int32Type>()
+            .values()
+            .iter()
+            .map(|it| i64::from(*it))
+            .collect(),
         NumberType::Int64 => array.as_primitive::<Int64Type>().values().to_vec(),
-        NumberType::UInt32 => array.as_primitive::<UInt32Type>().values().iter().map(|it| i64::from(*it)).collect(),
-        NumberType::UInt64 => array.as_primitive::<UInt64Type>().values().iter().map(|it| *it as i64).collect(),
-        NumberType::Float32 => {
-            array.as_primitive::<Float32Type>().values().iter().map(|it| i64::from(it.to_bits())).collect()
-        }
-        NumberType::Float64 => {
-            array.as_primitive::<Float64Type>().values().iter().map(|it| it.to_bits() as i64).collect()
-        }
+        NumberType::UInt32 => array
+            .as_primitive::<UInt32Type>()
+            .values()
+            .iter()
+            .map(|it| i64::from(*it))
+            .collect(),
+        NumberType::UInt64 => array
+            .as_primitive::<UInt64Type>()
+            .values()
+            .iter()
+            .map(|it| *it as i64)
+            .collect(),
+        NumberType::Float32 => array
+            .as_primitive::<Float32Type>()
+            .values()
+            .iter()
+            .map(|it| i64::from(it.to_bits()))
+            .collect(),
+        NumberType::Float64 => array
+            .as_primitive::<Float64Type>()
+            .values()
+            .iter()
+            .map(|it| it.to_bits() as i64)
+            .collect(),
         // Names are `ValueSource::Enum`.
         NumberType::Enum(..) => Vec::new(),
     }
 }
 
 /// Appends the length of the bytes that `write` appends, and these bytes.
-fn nested(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<(), ErrorKind>) -> Result<(), ErrorKind> {
+fn nested(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), ErrorKind>,
+) -> Result<(), ErrorKind> {
     let start = out.len();
     write(out)?;
     let mut length = Vec::with_capacity(5);

@@ -1,5 +1,5 @@
-//! The plan of a schema: the conversion of each column to a feature. It is made once, and rejects columns that no
-//! record can hold.
+//! The plan of a schema: the conversion of each column to a feature. It is made once, and rejects
+//! columns that no record can hold.
 //!
 //! ```text
 //! field                                      ColumnPlan
@@ -8,7 +8,8 @@
 //! "x": Struct                                rejected; the remedy has a column for each field
 //! ```
 //!
-//! A new type must also be added to `normalize`; the compiler finds the place, since it matches [`Leaf`] exhaustively.
+//! A new type must also be added to `normalize`; the compiler finds the place, since it matches
+//! [`Leaf`] exhaustively.
 
 use std::collections::HashMap;
 
@@ -93,9 +94,13 @@ impl Leaf {
             Self::LargeBinary | Self::FixedSizeBinary => Some(Values::BinaryView),
             Self::LargeUtf8 => Some(Values::Utf8View),
             Self::Boolean | Self::Int8 | Self::Int16 | Self::Int32 => Some(Values::Int64),
-            Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64 | Self::Time => Some(Values::Int64),
+            Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64 | Self::Time => {
+                Some(Values::Int64)
+            }
             Self::Float16 | Self::Float64 => Some(Values::Float32),
-            Self::Decimal32 | Self::Decimal64 | Self::Decimal128 | Self::Decimal256 => Some(Values::Float32),
+            Self::Decimal32 | Self::Decimal64 | Self::Decimal128 | Self::Decimal256 => {
+                Some(Values::Float32)
+            }
             Self::Dictionary(leaf) => leaf.values().map(|values| match values {
                 Values::Binary | Values::BinaryView => Values::BinaryView,
                 Values::Utf8 | Values::Utf8View => Values::Utf8View,
@@ -110,21 +115,26 @@ impl Leaf {
 pub(super) struct SchemaPlan {
     /// The columns that records can hold.
     pub(super) columns: Vec<ColumnPlan>,
-    /// The errors of the other columns: [`ErrorKind::Unsupported`] for a column that no record can hold, or
-    /// [`ErrorKind::Lossy`] for one whose values would change.
+    /// The errors of the other columns: [`ErrorKind::Unsupported`] for a column that no record can
+    /// hold, or [`ErrorKind::Lossy`] for one whose values would change.
     pub(super) errors: Vec<Error>,
 }
 
 /// Plans all columns of a schema, for records that are no [messages](RecordType::Message). Of an
-/// [ExampleListWithContext](RecordType::ExampleList), only the column with differences to canonical records is planned: the
-/// others are those of Examples. `lossy` allows losses.
+/// [ExampleListWithContext](RecordType::ExampleList), only the column with differences to canonical
+/// records is planned: the others are those of Examples. `lossy` allows losses.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for raw records that are not one column.
 pub(super) fn plan(schema: &Schema, record_type: RecordType, lossy: bool) -> Result<SchemaPlan> {
     let (mut columns, mut errors) = (Vec::new(), Vec::new());
     let is_planned = |field: &Field| record_type != RecordType::ExampleList || is_exact(field);
-    for (index, field) in schema.fields().iter().enumerate().filter(|(_, field)| is_planned(field)) {
+    for (index, field) in schema
+        .fields()
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| is_planned(field))
+    {
         match column(index, field, record_type, lossy) {
             Ok(column) => columns.push(column),
             Err(kind) => errors.push(Error::usage(kind).with_feature(field.name())),
@@ -139,11 +149,20 @@ pub(super) fn plan(schema: &Schema, record_type: RecordType, lossy: bool) -> Res
     Ok(SchemaPlan { columns, errors })
 }
 
-/// Returns the record type of the metadata of the schema or of its columns, or else Example. A list of lists does not
-/// make a SequenceExample: that must be requested.
+/// Returns the record type of the metadata of the schema or of its columns, or else Example. A list
+/// of lists does not make a SequenceExample: that must be requested.
 pub(super) fn record_type_of(schema: &Schema) -> RecordType {
-    let said = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
-    let has = |wanted: &[Role]| schema.fields().iter().filter_map(|f| role_of(f)).any(|role| wanted.contains(&role));
+    let said = schema
+        .metadata()
+        .get(RECORD_TYPE)
+        .and_then(|name| RecordType::from_name(name));
+    let has = |wanted: &[Role]| {
+        schema
+            .fields()
+            .iter()
+            .filter_map(|f| role_of(f))
+            .any(|role| wanted.contains(&role))
+    };
     match said {
         Some(record_type) => record_type,
         None if has(&[Role::Record]) => RecordType::Raw,
@@ -154,7 +173,12 @@ pub(super) fn record_type_of(schema: &Schema) -> RecordType {
 }
 
 /// Plans one column.
-fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> Result<ColumnPlan, ErrorKind> {
+fn column(
+    index: usize,
+    field: &Field,
+    record_type: RecordType,
+    lossy: bool,
+) -> Result<ColumnPlan, ErrorKind> {
     let (shape, value_type) = shape_of(field)?;
     let leaf = leaf(field.name(), shape, value_type, lossy)?;
     let role = role(field, shape, &leaf, record_type)?;
@@ -192,13 +216,19 @@ pub(super) fn item(data_type: &DataType) -> Option<&DataType> {
 /// List<List<List<T>>>         rejected: a record has two levels of lists at most
 /// ```
 fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
-    let Some(list) = item(field.data_type()) else { return Ok((Shape::Scalar, field.data_type())) };
-    let Some(step) = item(list) else { return Ok((Shape::List, list)) };
+    let Some(list) = item(field.data_type()) else {
+        return Ok((Shape::Scalar, field.data_type()));
+    };
+    let Some(step) = item(list) else {
+        return Ok((Shape::List, list));
+    };
     match item(step) {
         None => Ok((Shape::Steps, step)),
-        Some(_) => {
-            Err(refused("lists are three deep, a record has two at most".to_owned(), field.name(), Rewrite::Unnest))
-        }
+        Some(_) => Err(refused(
+            "lists are three deep, a record has two at most".to_owned(),
+            field.name(),
+            Rewrite::Unnest,
+        )),
     }
 }
 
@@ -214,43 +244,69 @@ fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
 /// others                         Example             Feature
 /// one column of bytes            Raw                 Record
 /// ```
-fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Result<Role, ErrorKind> {
-    let bytes = leaf.values().is_some_and(|values| values.kind() == Kind::Bytes);
+fn role(
+    field: &Field,
+    shape: Shape,
+    leaf: &Leaf,
+    record_type: RecordType,
+) -> Result<Role, ErrorKind> {
+    let bytes = leaf
+        .values()
+        .is_some_and(|values| values.kind() == Kind::Bytes);
     let unset = match role_of(field) {
         Some(role) => role == Role::Unset,
         None => field.name() == UNSET_COLUMN,
     };
     let exact = is_exact(field);
-    let wrong = |what: &str| Err(ErrorKind::unsupported(format!("{what}, found {}", field.data_type())));
+    let wrong = |what: &str| {
+        Err(ErrorKind::unsupported(format!(
+            "{what}, found {}",
+            field.data_type()
+        )))
+    };
     match record_type {
         RecordType::Raw if shape == Shape::Scalar && bytes => Ok(Role::Record),
         RecordType::Raw => wrong("a raw record is one binary value"),
         RecordType::Message => wrong("messages are written by their descriptors"),
-        RecordType::Example | RecordType::SequenceExample if role_of(field) == Some(Role::Record) => {
+        RecordType::Example | RecordType::SequenceExample
+            if role_of(field) == Some(Role::Record) =>
+        {
             let reason = "this column is the whole record".to_owned();
-            Err(ErrorKind::Unsupported { reason, remedies: vec![Remedy::WriteAs(RecordType::Raw)] })
+            Err(ErrorKind::Unsupported {
+                reason,
+                remedies: vec![Remedy::WriteAs(RecordType::Raw)],
+            })
         }
         _ if exact => match (shape, bytes) {
             (Shape::Scalar, true) => Ok(Role::Exact),
             _ => wrong("this column says in which form a record was, as binary"),
         },
         RecordType::Example | RecordType::SequenceExample if unset => match (shape, leaf) {
-            (Shape::List, leaf) if matches!(leaf.values(), Some(Values::Utf8 | Values::Utf8View)) => Ok(Role::Unset),
+            (Shape::List, leaf)
+                if matches!(leaf.values(), Some(Values::Utf8 | Values::Utf8View)) =>
+            {
+                Ok(Role::Unset)
+            }
             (Shape::List | Shape::Scalar, Leaf::Null) => Ok(Role::Unset),
             _ => wrong("this column lists the names of features without a kind, as list<utf8>"),
         },
         RecordType::SequenceExample if shape == Shape::Steps => Ok(Role::Sequence),
         RecordType::SequenceExample | RecordType::ExampleList => Ok(Role::Context),
         RecordType::Example if shape == Shape::Steps => Err(ErrorKind::Unsupported {
-            reason: "a list of lists is a feature list, which a tf.Example does not have".to_owned(),
-            remedies: vec![Remedy::WriteAs(RecordType::SequenceExample), rewrite(field.name(), Rewrite::Flatten)],
+            reason: "a list of lists is a feature list, which a tf.Example does not have"
+                .to_owned(),
+            remedies: vec![
+                Remedy::WriteAs(RecordType::SequenceExample),
+                rewrite(field.name(), Rewrite::Flatten),
+            ],
         }),
         RecordType::Example => Ok(Role::Feature),
     }
 }
 
-/// Returns the columns without those whose feature has an earlier one of the same kind, which are errors: each feature has
-/// one column, or one for each of its kinds. Of two columns of one kind, readers would see the last.
+/// Returns the columns without those whose feature has an earlier one of the same kind, which are
+/// errors: each feature has one column, or one for each of its kinds. Of two columns of one kind,
+/// readers would see the last.
 ///
 /// ```text
 /// column              metadata                          feature, kind
@@ -266,17 +322,30 @@ fn with_unique_names(columns: Vec<ColumnPlan>, errors: &mut Vec<Error>) -> Vec<C
         if matches!(column.role, Role::Unset | Role::Exact) {
             return true;
         }
-        let kind = column.splits.then_some(column.leaf.values().map(Values::kind).or(column.kind));
-        let others = names.entry((column.role == Role::Sequence, column.feature.clone())).or_default();
-        if others.iter().any(|other| kind.is_none() || other.is_none() || *other == kind) {
-            let message = format!("a second column for the feature {:?}; rename one of them", column.feature);
+        let kind = column
+            .splits
+            .then_some(column.leaf.values().map(Values::kind).or(column.kind));
+        let others = names
+            .entry((column.role == Role::Sequence, column.feature.clone()))
+            .or_default();
+        if others
+            .iter()
+            .any(|other| kind.is_none() || other.is_none() || *other == kind)
+        {
+            let message = format!(
+                "a second column for the feature {:?}; rename one of them",
+                column.feature
+            );
             errors.push(Error::usage(ErrorKind::unsupported(message)).with_feature(&column.name));
             return false;
         }
         others.push(kind);
         true
     };
-    columns.into_iter().filter(|column| is_first(column)).collect()
+    columns
+        .into_iter()
+        .filter(|column| is_first(column))
+        .collect()
 }
 
 /// Checks that there is one column of raw records.
@@ -284,7 +353,10 @@ fn check_raw(columns: &[ColumnPlan]) -> Result<()> {
     match columns {
         [_] => Ok(()),
         _ => {
-            let reason = format!("raw records are written from one column, found {}", columns.len());
+            let reason = format!(
+                "raw records are written from one column, found {}",
+                columns.len()
+            );
             Err(Error::usage(refused(reason, RECORD_COLUMN, Rewrite::Alone)))
         }
     }
@@ -293,13 +365,23 @@ fn check_raw(columns: &[ColumnPlan]) -> Result<()> {
 /// Returns the conversion of a type. An error has the type, and values that can be written instead.
 fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind> {
     let cast = |to: DataType| Rewrite::Cast(shape.data_type(to));
-    let refused = |with| Err(refused(format!("a feature cannot hold {data_type}"), name, with));
+    let refused = |with| {
+        Err(refused(
+            format!("a feature cannot hold {data_type}"),
+            name,
+            with,
+        ))
+    };
     let changed = |leaf, to: &str, with| {
         if lossy {
             return Ok(leaf);
         }
         let reason = format!("a feature holds no {data_type}, which would be written as {to}");
-        Err(ErrorKind::Lossy { row: None, reason, remedies: vec![rewrite(name, with)] })
+        Err(ErrorKind::Lossy {
+            row: None,
+            reason,
+            remedies: vec![rewrite(name, with)],
+        })
     };
     match data_type {
         DataType::Null => Ok(Leaf::Null),
@@ -322,36 +404,64 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
         DataType::UInt64 => Ok(Leaf::UInt64),
         DataType::Float16 => Ok(Leaf::Float16),
         DataType::Float64 => Ok(Leaf::Float64),
-        DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
-            changed(Leaf::Time, unit_name(*unit), cast(DataType::Int64))
-        }
+        DataType::Timestamp(unit, _)
+        | DataType::Time32(unit)
+        | DataType::Time64(unit)
+        | DataType::Duration(unit) => changed(Leaf::Time, unit_name(*unit), cast(DataType::Int64)),
         DataType::Date32 => changed(Leaf::Time, "int64 days", cast(DataType::Int64)),
         DataType::Date64 => changed(Leaf::Time, "int64 milliseconds", cast(DataType::Int64)),
-        DataType::Decimal32(_, _) => changed(Leaf::Decimal32, "the nearest float32", cast(DataType::Float32)),
-        DataType::Decimal64(_, _) => changed(Leaf::Decimal64, "the nearest float32", cast(DataType::Float32)),
-        DataType::Decimal128(_, _) => changed(Leaf::Decimal128, "the nearest float32", cast(DataType::Float32)),
-        DataType::Decimal256(_, _) => changed(Leaf::Decimal256, "the nearest float32", cast(DataType::Float32)),
+        DataType::Decimal32(_, _) => changed(
+            Leaf::Decimal32,
+            "the nearest float32",
+            cast(DataType::Float32),
+        ),
+        DataType::Decimal64(_, _) => changed(
+            Leaf::Decimal64,
+            "the nearest float32",
+            cast(DataType::Float32),
+        ),
+        DataType::Decimal128(_, _) => changed(
+            Leaf::Decimal128,
+            "the nearest float32",
+            cast(DataType::Float32),
+        ),
+        DataType::Decimal256(_, _) => changed(
+            Leaf::Decimal256,
+            "the nearest float32",
+            cast(DataType::Float32),
+        ),
         // Expressions on lists, structs and maps do not apply to keys into such values.
-        DataType::Dictionary(_, value_type) if value_type.is_nested() => refused(cast(value_type.as_ref().clone())),
+        DataType::Dictionary(_, value_type) if value_type.is_nested() => {
+            refused(cast(value_type.as_ref().clone()))
+        }
         DataType::Dictionary(_, value_type) => match leaf(name, shape, value_type, lossy)? {
             Leaf::Dictionary(_) => refused(cast(DataType::Utf8)),
             leaf => Ok(Leaf::Dictionary(Box::new(leaf))),
         },
-        DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
-            refused(cast(DataType::Utf8))
-        }
+        DataType::Interval(
+            IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano,
+        ) => refused(cast(DataType::Utf8)),
         DataType::Struct(_) if shape == Shape::List => {
             let reason = format!("a feature cannot hold {data_type}");
-            Err(ErrorKind::Unsupported { reason, remedies: vec![Remedy::WriteAs(RecordType::ExampleList)] })
+            Err(ErrorKind::Unsupported {
+                reason,
+                remedies: vec![Remedy::WriteAs(RecordType::ExampleList)],
+            })
         }
         // The fields and keys of values in lists are no columns of a query.
-        DataType::Struct(_) | DataType::Map(_, _) | DataType::Union(_, _) if shape != Shape::Scalar => {
-            Err(ErrorKind::unsupported(format!("a feature cannot hold {data_type}")))
+        DataType::Struct(_) | DataType::Map(_, _) | DataType::Union(_, _)
+            if shape != Shape::Scalar =>
+        {
+            Err(ErrorKind::unsupported(format!(
+                "a feature cannot hold {data_type}"
+            )))
         }
-        DataType::Struct(fields) if fields.is_empty() => {
-            Err(ErrorKind::unsupported("a struct without fields has no values; leave the column out".to_owned()))
-        }
-        DataType::Struct(fields) => refused(Rewrite::Fields(fields.iter().map(|field| field.name().clone()).collect())),
+        DataType::Struct(fields) if fields.is_empty() => Err(ErrorKind::unsupported(
+            "a struct without fields has no values; leave the column out".to_owned(),
+        )),
+        DataType::Struct(fields) => refused(Rewrite::Fields(
+            fields.iter().map(|field| field.name().clone()).collect(),
+        )),
         DataType::Map(_, _) => refused(Rewrite::MapKeys),
         DataType::Union(_, _) => refused(Rewrite::UnionFields),
         DataType::RunEndEncoded(_, values) => refused(cast(values.data_type().clone())),
@@ -365,12 +475,18 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
 
 /// Makes the error of a column that is not supported, and whose values can be rewritten.
 fn refused(reason: String, column: &str, with: Rewrite) -> ErrorKind {
-    ErrorKind::Unsupported { reason, remedies: vec![rewrite(column, with)] }
+    ErrorKind::Unsupported {
+        reason,
+        remedies: vec![rewrite(column, with)],
+    }
 }
 
 /// Makes the remedy of writing other values in place of a column.
 fn rewrite(column: &str, with: Rewrite) -> Remedy {
-    Remedy::Rewrite { column: column.to_owned(), with }
+    Remedy::Rewrite {
+        column: column.to_owned(),
+        with,
+    }
 }
 
 /// Returns the description of integers in a unit.

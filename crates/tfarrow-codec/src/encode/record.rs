@@ -17,7 +17,8 @@ use super::{
 };
 use crate::frame;
 
-/// A field of a record that is a message with a map: `Example.features`, or one of a SequenceExample's fields.
+/// A field of a record that is a message with a map: `Example.features`, or one of a
+/// SequenceExample's fields.
 pub(super) struct Message<'a> {
     /// The tag of the field.
     tag: u8,
@@ -32,14 +33,23 @@ pub(super) struct Message<'a> {
 impl<'a> Message<'a> {
     /// Creates the field `field` of `rows` records.
     pub(super) fn new(field: u8, rows: usize) -> Self {
-        Self { tag: tag(field), columns: Vec::new(), lens: vec![0; rows], by_name: HashMap::new() }
+        Self {
+            tag: tag(field),
+            columns: Vec::new(),
+            lens: vec![0; rows],
+            by_name: HashMap::new(),
+        }
     }
 
-    /// Measures a column and adds it, if there is one. Its entries follow those of the columns before.
+    /// Measures a column and adds it, if there is one. Its entries follow those of the columns
+    /// before.
     pub(super) fn push(&mut self, plan: &'a ColumnPlan, column: Option<Box<dyn FeatureColumn>>) {
         if let Some(mut column) = column {
             column.measure(&mut self.lens);
-            self.by_name.entry(&plan.feature).or_default().push(self.columns.len());
+            self.by_name
+                .entry(&plan.feature)
+                .or_default()
+                .push(self.columns.len());
             self.columns.push(column);
         }
     }
@@ -51,11 +61,17 @@ impl<'a> Message<'a> {
 
     /// Returns the number of columns in which a feature has a value in a row.
     pub(super) fn columns_of(&self, feature: &str, row: usize) -> usize {
-        let columns = self.by_name.get(feature).into_iter().flatten().filter_map(|index| self.columns.get(*index));
+        let columns = self
+            .by_name
+            .get(feature)
+            .into_iter()
+            .flatten()
+            .filter_map(|index| self.columns.get(*index));
         columns.filter(|column| column.is_present(row)).count()
     }
 
-    /// Returns the length in bytes of a row's field with its tag and length. A field without entries is not written.
+    /// Returns the length in bytes of a row's field with its tag and length. A field without
+    /// entries is not written.
     fn len(&self, row: usize) -> u64 {
         match self.entries_len(row) {
             0 => 0,
@@ -74,14 +90,18 @@ impl<'a> Message<'a> {
         if len > 0 {
             out.byte(self.tag);
             out.varint(len);
-            self.columns.iter().for_each(|column| column.write(row, out));
+            self.columns
+                .iter()
+                .for_each(|column| column.write(row, out));
         }
     }
 }
 
 /// Returns the length of each row's record in bytes.
 pub(super) fn lens(messages: &[Message<'_>], rows: usize) -> Vec<u64> {
-    (0..rows).map(|row| messages.iter().map(|message| message.len(row)).sum()).collect()
+    (0..rows)
+        .map(|row| messages.iter().map(|message| message.len(row)).sum())
+        .collect()
 }
 
 /// Writes the frames of all rows; `lens` are the lengths of their records.
@@ -96,7 +116,9 @@ pub(super) fn write(messages: &[Message<'_>], lens: &[u64], bytes: &mut Vec<u8>)
         let bytes = out.flush();
         frame::begin(*len as usize, bytes);
         let start = bytes.len();
-        messages.iter().for_each(|message| message.write(row, &mut out));
+        messages
+            .iter()
+            .for_each(|message| message.write(row, &mut out));
         let bytes = out.flush();
         debug_assert_eq!(bytes.len() - start, *len as usize);
         frame::end(start, bytes);

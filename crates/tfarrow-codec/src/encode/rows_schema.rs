@@ -10,9 +10,9 @@ use crate::{
     schema::{RECORD_TYPE, fields_of_examples, role_of, without_record_type},
 };
 
-/// Returns the schema of rows that a query makes from records of the type that the metadata of `schema` gives. If the
-/// columns are no longer those of such records, the metadata of the schema and the roles of its columns are left out, so
-/// that the rows are written as Examples.
+/// Returns the schema of rows that a query makes from records of the type that the metadata of
+/// `schema` gives. If the columns are no longer those of such records, the metadata of the schema
+/// and the roles of its columns are left out, so that the rows are written as Examples.
 ///
 /// ```text
 /// record type     kept for
@@ -35,11 +35,16 @@ use crate::{
 /// assert_eq!(record_type_of(&schema_of_rows(&computed)), RecordType::Example);
 /// ```
 pub fn schema_of_rows(schema: &SchemaRef) -> SchemaRef {
-    let declared = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
+    let declared = schema
+        .metadata()
+        .get(RECORD_TYPE)
+        .and_then(|name| RecordType::from_name(name));
     let is_kept = match declared {
         None | Some(RecordType::Example | RecordType::SequenceExample) => true,
         Some(RecordType::ExampleList) => schema.fields().iter().any(|field| has_examples(field)),
-        Some(RecordType::Message | RecordType::Raw) => EncoderBuilder::new().build(Arc::clone(schema)).is_ok(),
+        Some(RecordType::Message | RecordType::Raw) => {
+            EncoderBuilder::new().build(Arc::clone(schema)).is_ok()
+        }
     };
     if is_kept {
         return Arc::clone(schema);
@@ -56,7 +61,9 @@ mod tests {
     use arrow_schema::{DataType, Schema};
 
     use super::*;
-    use crate::schema::{EXAMPLES_COLUMN, examples_field, raw_schema, record_type_of, with_record_type};
+    use crate::schema::{
+        EXAMPLES_COLUMN, examples_field, raw_schema, record_type_of, with_record_type,
+    };
     use crate::{Column, Kind, Shape, Values};
 
     fn number(name: &str) -> Field {
@@ -76,7 +83,12 @@ mod tests {
 
     #[test]
     fn lists_have_a_column_of_examples() {
-        let context = Column { feature: "q".into(), role: Role::Context, shape: Shape::List, values: Values::Int64 };
+        let context = Column {
+            feature: "q".into(),
+            role: Role::Context,
+            shape: Shape::List,
+            values: Values::Int64,
+        };
         let context = context.field("query");
         let examples = examples_field(vec![number("x")].into(), &[]);
         let list = with_record_type(vec![context.clone(), examples], RecordType::ExampleList);
@@ -86,7 +98,10 @@ mod tests {
         let rows = schema_of_rows(&with_record_type(vec![context], RecordType::ExampleList));
         let column = Column::try_new(rows.field(0), record_type_of(&rows)).unwrap();
         // The feature keeps its name and kind.
-        assert_eq!((column.feature.as_str(), column.role, column.values.kind()), ("q", Role::Feature, Kind::Int64));
+        assert_eq!(
+            (column.feature.as_str(), column.role, column.values.kind()),
+            ("q", Role::Feature, Kind::Int64)
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! RecordBatch ─▶ Encoder ─▶ frames of one batch, in memory ─▶ Write
 //! ```
 //!
-//! A batch is encoded completely before any of it is written, so that an error leaves only complete batches in the
-//! output.
+//! A batch is encoded completely before any of it is written, so that an error leaves only complete
+//! batches in the output.
 
 use std::io::Write;
 
@@ -53,7 +53,8 @@ impl<W: Write> Writer<W> {
     /// Writes a framed record for each row. Nothing of a batch is written if it cannot be encoded.
     ///
     /// # Errors
-    /// The errors of [`Encoder::encode`], in [`ArrowError::ExternalError`], and an error of the output.
+    /// The errors of [`Encoder::encode`], in [`ArrowError::ExternalError`], and an error of the
+    /// output.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         self.frames.clear();
         self.encoder.encode(batch, &mut self.frames)?;
@@ -91,12 +92,16 @@ impl<W: Write> RecordBatchWriter for Writer<W> {
 }
 
 impl EncoderBuilder {
-    /// Builds a writer of batches of this schema. Wrap a [`File`](std::fs::File) only if batches are very small: each
-    /// batch is written at once.
+    /// Builds a writer of batches of this schema. Wrap a [`File`](std::fs::File) only if batches
+    /// are very small: each batch is written at once.
     ///
     /// # Errors
     /// The errors of [`build`](Self::build).
     pub fn build_writer<W: Write>(self, output: W, schema: SchemaRef) -> Result<Writer<W>> {
-        Ok(Writer { output, encoder: self.build(schema)?, frames: Vec::new() })
+        Ok(Writer {
+            output,
+            encoder: self.build(schema)?,
+            frames: Vec::new(),
+        })
     }
 }

@@ -1,16 +1,17 @@
-//! Looking up a feature by its key. Most writers give every record the same keys in the same order, so that the next
-//! key is predicted from the records before, and compared together with the wire bytes around it. Hashing is the
-//! fallback.
+//! Looking up a feature by its key. Most writers give every record the same keys in the same order,
+//! so that the next key is predicted from the records before, and compared together with the wire
+//! bytes around it. Hashing is the fallback.
 //!
-//! A map entry (`map<string, Feature>` of `feature.proto`) in its usual form begins with bytes that depend on its key
-//! alone, the *prefix* of a [`Guess`]:
+//! A map entry (`map<string, Feature>` of `feature.proto`) in its usual form begins with bytes that
+//! depend on its key alone, the *prefix* of a [`Guess`]:
 //!
 //! ```text
 //! 0a 03 'a' 'g' 'e' 12 05 <Feature, 5 bytes>
 //! └──── prefix ───────┘ └─ the value's length, which must end with the entry
 //! ```
 //!
-//! [`Keys::order`](Keys) lists the guesses. Reading the keys `a c d x` after a record with `a b c d`:
+//! [`Keys::order`](Keys) lists the guesses. Reading the keys `a c d x` after a record with `a b c
+//! d`:
 //!
 //! ```text
 //! entry  order, with next in []   lookup
@@ -21,30 +22,32 @@
 //!         a  b  c  d  x []
 //! ```
 //!
-//! A record of which most keys were found by hash replaces the order ([`Keys::begin`]), unless orders have changed too
-//! often.
+//! A record of which most keys were found by hash replaces the order ([`Keys::begin`]), unless
+//! orders have changed too often.
 
 use std::collections::HashMap;
 
 use super::wire;
 use crate::{Limits, WireError};
 
-/// Number of guesses that are tried from the predicted one on before a key is hashed: a record may well leave out a few
-/// features.
+/// Number of guesses that are tried from the predicted one on before a key is hashed: a record may
+/// well leave out a few features.
 const LOOK_AHEAD: usize = 6;
 
-/// Largest order that keys are inserted into. An insertion moves all guesses after it, so that its cost grows with the
-/// order.
+/// Largest order that keys are inserted into. An insertion moves all guesses after it, so that its
+/// cost grows with the order.
 const MERGED: usize = 1024;
 
-/// A set of names, numbered in the order in which they were added, and the prediction of the next key.
+/// A set of names, numbered in the order in which they were added, and the prediction of the next
+/// key.
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// The names, by number.
     names: Vec<Box<str>>,
     /// The number of each name. Of equal names, the last.
     ids: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
-    /// Whether a key is idle, by its number: its value is not needed. Keys past the end are not idle.
+    /// Whether a key is idle, by its number: its value is not needed. Keys past the end are not
+    /// idle.
     idle: Vec<bool>,
     /// The predicted keys of the next record.
     order: Vec<Guess>,
@@ -62,8 +65,8 @@ pub(crate) struct Keys {
     places: Vec<u32>,
     /// Number of records with mostly hashed keys to wait before another one gives the order.
     wait: u32,
-    /// Value of `wait` after the next change of the order. It doubles with each change, up to 1,024, and is 1 again
-    /// after a record whose keys were mostly guessed.
+    /// Value of `wait` after the next change of the order. It doubles with each change, up to
+    /// 1,024, and is 1 again after a record whose keys were mostly guessed.
     patience: u32,
     /// Size of all names in bytes, which [`Limits::name_bytes`] bounds.
     name_bytes: usize,
@@ -79,7 +82,8 @@ struct Guess {
     idle: bool,
     /// The first eight bytes of `prefix` as a little-endian word.
     head: u64,
-    /// The bits of `head` that are part of the prefix: all of them for prefixes of eight bytes or more.
+    /// The bits of `head` that are part of the prefix: all of them for prefixes of eight bytes or
+    /// more.
     mask: u64,
     /// The last eight bytes of the prefix, if it has as many; otherwise 0.
     tail: u64,
@@ -94,15 +98,30 @@ impl Guess {
         wire::put_bytes(name, &mut prefix);
         prefix.push(0x12);
         let mut head = [0; 8];
-        head.iter_mut().zip(&prefix).for_each(|(to, from)| *to = *from);
-        let mask = if prefix.len() < 8 { (1 << (8 * prefix.len())) - 1 } else { u64::MAX };
-        let tail = prefix.last_chunk::<8>().map_or(0, |tail| u64::from_le_bytes(*tail));
-        Self { id, idle, head: u64::from_le_bytes(head), mask, tail, prefix: prefix.into() }
+        head.iter_mut()
+            .zip(&prefix)
+            .for_each(|(to, from)| *to = *from);
+        let mask = if prefix.len() < 8 {
+            (1 << (8 * prefix.len())) - 1
+        } else {
+            u64::MAX
+        };
+        let tail = prefix
+            .last_chunk::<8>()
+            .map_or(0, |tail| u64::from_le_bytes(*tail));
+        Self {
+            id,
+            idle,
+            head: u64::from_le_bytes(head),
+            mask,
+            tail,
+            prefix: prefix.into(),
+        }
     }
 
-    /// Returns the bytes after the prefix if `entry` begins with it. Two words are compared first; they cover all bytes
-    /// of a prefix of up to 16 bytes. All bytes are compared if the prefix is longer, or if `entry` has fewer than
-    /// eight bytes.
+    /// Returns the bytes after the prefix if `entry` begins with it. Two words are compared first;
+    /// they cover all bytes of a prefix of up to 16 bytes. All bytes are compared if the prefix is
+    /// longer, or if `entry` has fewer than eight bytes.
     ///
     /// ```text
     /// prefix 0a 03 'a' 'g' 'e' 12 (6 bytes)      mask ff ff ff ff ff ff 00 00
@@ -119,8 +138,8 @@ impl Guess {
         }
     }
 
-    /// Returns the bytes after the map entry at the start of `map`, if it has this key, is in the usual form with
-    /// lengths of one or two bytes, and its value is not needed.
+    /// Returns the bytes after the map entry at the start of `map`, if it has this key, is in the
+    /// usual form with lengths of one or two bytes, and its value is not needed.
     #[inline(always)]
     fn pass<'a>(&self, map: &'a [u8]) -> Option<&'a [u8]> {
         let [0x0a, rest @ ..] = map else { return None };
@@ -131,8 +150,8 @@ impl Guess {
 }
 
 impl Keys {
-    /// Creates a set of `names`, numbered 0, 1 and so on; a name that is given twice gets two numbers. The limits apply
-    /// to further names of records, not to these.
+    /// Creates a set of `names`, numbered 0, 1 and so on; a name that is given twice gets two
+    /// numbers. The limits apply to further names of records, not to these.
     pub(crate) fn new<'a>(names: impl IntoIterator<Item = &'a str>, limits: Limits) -> Self {
         let mut keys = Self {
             names: Vec::new(),
@@ -173,8 +192,9 @@ impl Keys {
         &self.names
     }
 
-    /// Begins a record. Decides whether the record before gives the order, and whether this one is to give the next:
-    /// that is so if more keys of the record before were hashed than guessed, and `wait` records have passed.
+    /// Begins a record. Decides whether the record before gives the order, and whether this one is
+    /// to give the next: that is so if more keys of the record before were hashed than guessed, and
+    /// `wait` records have passed.
     pub(crate) fn begin(&mut self) {
         if self.learns {
             self.learn_order();
@@ -188,8 +208,8 @@ impl Keys {
         (self.next, self.hits, self.missed) = (0, 0, 0);
     }
 
-    /// Replaces the order by the keys of the record before, and doubles the number of records to wait. Writers without
-    /// a fixed order thus cause ever fewer changes.
+    /// Replaces the order by the keys of the record before, and doubles the number of records to
+    /// wait. Writers without a fixed order thus cause ever fewer changes.
     fn learn_order(&mut self) {
         if self.seen.is_empty() {
             return;
@@ -209,8 +229,15 @@ impl Keys {
 
     /// Creates the guess of a key by its number.
     fn guess_of(&self, id: u32) -> Guess {
-        let name = self.names.get(id as usize).map_or(&[][..], |name| name.as_bytes());
-        Guess::new(id, name, self.idle.get(id as usize).copied().unwrap_or(false))
+        let name = self
+            .names
+            .get(id as usize)
+            .map_or(&[][..], |name| name.as_bytes());
+        Guess::new(
+            id,
+            name,
+            self.idle.get(id as usize).copied().unwrap_or(false),
+        )
     }
 
     /// Returns whether the next guess is of a key whose value is not needed.
@@ -219,9 +246,9 @@ impl Keys {
         self.order.get(self.next).is_some_and(|guess| guess.idle) && !self.learns
     }
 
-    /// Skips the entries at the start of `map` that match their guesses and whose values are not needed, and returns
-    /// the rest. In a query of few of many features these are most entries. The loop calls no function, so that its
-    /// variables stay in registers.
+    /// Skips the entries at the start of `map` that match their guesses and whose values are not
+    /// needed, and returns the rest. In a query of few of many features these are most entries. The
+    /// loop calls no function, so that its variables stay in registers.
     #[inline(never)]
     pub(crate) fn pass<'a>(&mut self, mut map: &'a [u8]) -> &'a [u8] {
         let mut next = self.next;
@@ -233,8 +260,8 @@ impl Keys {
         map
     }
 
-    /// Returns the number of the key and the value of a map entry, if the entry has one of the predicted keys, in the
-    /// usual form: a key, a value, and nothing after it.
+    /// Returns the number of the key and the value of a map entry, if the entry has one of the
+    /// predicted keys, in the usual form: a key, a value, and nothing after it.
     #[inline(always)]
     pub(crate) fn guess<'a>(&mut self, entry: &'a [u8]) -> Option<(u32, &'a [u8])> {
         let guess = self.order.get(self.next)?;
@@ -253,7 +280,9 @@ impl Keys {
     fn guess_further<'a>(&mut self, entry: &'a [u8]) -> Option<(u32, &'a [u8])> {
         let start = self.next + 1;
         let ahead = self.order.get(start..)?.iter().take(LOOK_AHEAD - 1);
-        let (at, guess, rest) = ahead.enumerate().find_map(|(at, guess)| Some((at, guess, guess.strip(entry)?)))?;
+        let (at, guess, rest) = ahead
+            .enumerate()
+            .find_map(|(at, guess)| Some((at, guess, guess.strip(entry)?)))?;
         let (id, value) = (guess.id, wire::last_bytes(rest)?);
         self.hit(id, start + at + 1);
         Some((id, value))
@@ -267,8 +296,8 @@ impl Keys {
         self.learn(id);
     }
 
-    /// Adds a key to the next order. A record with more keys than there are names repeats some, which the order does
-    /// not need.
+    /// Adds a key to the next order. A record with more keys than there are names repeats some,
+    /// which the order does not need.
     #[inline(always)]
     fn learn(&mut self, id: u32) {
         if self.learns && self.seen.len() < self.names.len() {
@@ -276,11 +305,12 @@ impl Keys {
         }
     }
 
-    /// Looks up a key by hash, and adds it if it is new. Returns its number; `None` for a new key above
-    /// [`Limits::features`] or [`Limits::name_bytes`].
+    /// Looks up a key by hash, and adds it if it is new. Returns its number; `None` for a new key
+    /// above [`Limits::features`] or [`Limits::name_bytes`].
     ///
     /// # Errors
-    /// [`WireError::LongKey`] for a key above [`Limits::key_bytes`], [`WireError::Key`] for one that is not UTF-8.
+    /// [`WireError::LongKey`] for a key above [`Limits::key_bytes`], [`WireError::Key`] for one
+    /// that is not UTF-8.
     pub(crate) fn find(&mut self, key: &[u8]) -> wire::Result<Option<u32>> {
         if key.len() > self.limits.key_bytes {
             return Err(WireError::LongKey);
@@ -327,8 +357,8 @@ impl Keys {
         }
     }
 
-    /// Undoes a record that does not parse: removes the names that it added to the `known` ones, and does not learn its
-    /// order.
+    /// Undoes a record that does not parse: removes the names that it added to the `known` ones,
+    /// and does not learn its order.
     ///
     /// Without it, the names of corrupt records would fill the limits that other records need.
     #[cold]
@@ -341,8 +371,8 @@ impl Keys {
             self.name_bytes -= name.len();
             self.ids.remove(&name);
         }
-        // Keys are inserted only into orders of up to MERGED guesses; a longer order was learned from a record that
-        // parsed.
+        // Keys are inserted only into orders of up to MERGED guesses; a longer order was learned
+        // from a record that parsed.
         if self.order.len() <= MERGED {
             self.order.retain(|guess| (guess.id as usize) < known);
             self.index_order(0);
@@ -353,7 +383,8 @@ impl Keys {
 
     /// Adds a name unless the limits forbid it.
     fn insert(&mut self, name: &str) -> Option<u32> {
-        let full = self.names.len() >= self.limits.features || self.name_bytes + name.len() > self.limits.name_bytes;
+        let full = self.names.len() >= self.limits.features
+            || self.name_bytes + name.len() > self.limits.name_bytes;
         if full { None } else { self.add(name) }
     }
 

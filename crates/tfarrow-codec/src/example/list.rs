@@ -1,4 +1,5 @@
-//! The wire of `ExampleListWithContext`, the record of learning to rank: Examples inside of a message.
+//! The wire of `ExampleListWithContext`, the record of learning to rank: Examples inside of a
+//! message.
 //!
 //! ```text
 //! 0a len     ExampleListWithContext.examples: an Example
@@ -8,7 +9,8 @@
 //! 12 len     ExampleListWithContext.context: an Example
 //! ```
 //!
-//! The source is `tensorflow_serving/apis/input.proto`. The features of the Examples are read by the walk (`walk.rs`).
+//! The source is `tensorflow_serving/apis/input.proto`. The features of the Examples are read by
+//! the walk (`walk.rs`).
 
 use std::borrow::Cow;
 
@@ -31,7 +33,8 @@ pub(crate) struct ExampleList<'a> {
 }
 
 impl<'a> ExampleList<'a> {
-    /// Cuts a record into its Examples, which are not parsed. `nesting` is the allowed depth of unknown groups.
+    /// Cuts a record into its Examples, which are not parsed. `nesting` is the allowed depth of
+    /// unknown groups.
     ///
     /// # Errors
     /// [`WireError`](crate::WireError) for a record that does not parse.
@@ -64,8 +67,9 @@ impl<'a> ExampleList<'a> {
 
 /// Returns whether a record is an `ExampleListWithContext`, by its first map entry.
 ///
-/// Its Examples have one more level of messages than the features of an Example: at the depth of a map entry, which has a
-/// key and a value, it has a map, which has entries only. A record in which no feature has a value is none.
+/// Its Examples have one more level of messages than the features of an Example: at the depth of a
+/// map entry, which has a key and a value, it has a map, which has entries only. A record in which
+/// no feature has a value is none.
 ///
 /// ```text
 /// Example                   0a features   0a entry      0a key     12 value
@@ -90,7 +94,8 @@ fn has_example(data: &[u8]) -> bool {
             None if message.is_empty() => {}
             Some(([], _)) => {}
             Some((features, _)) => {
-                return !is_entry(features) && field_1(features).is_some_and(|(entry, _)| is_entry(entry));
+                return !is_entry(features)
+                    && field_1(features).is_some_and(|(entry, _)| is_entry(entry));
             }
             None => return false,
         }
@@ -128,7 +133,10 @@ mod tests {
 
     /// A message with these fields, each a tag and a body.
     fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
-        fields.iter().flat_map(|(tag, body)| [&[*tag, body.len() as u8], *body].concat()).collect()
+        fields
+            .iter()
+            .flat_map(|(tag, body)| [&[*tag, body.len() as u8], *body].concat())
+            .collect()
     }
 
     #[test]
@@ -139,19 +147,32 @@ mod tests {
         assert_eq!(list.context.as_deref(), Some(EXAMPLE));
         assert_eq!(list.foreign, Some((3, 1)));
         assert_eq!(list.parts().count(), 3);
-        assert_eq!(ExampleList::parse(&record[..5], 100), Err(WireError::PastEnd));
+        assert_eq!(
+            ExampleList::parse(&record[..5], 100),
+            Err(WireError::PastEnd)
+        );
     }
 
     #[test]
     fn the_pieces_of_a_context_are_joined() {
         let record = message(&[(0x12, &EXAMPLE[..2]), (0x12, &EXAMPLE[2..])]);
-        assert_eq!(ExampleList::parse(&record, 100).unwrap().context.as_deref(), Some(EXAMPLE));
+        assert_eq!(
+            ExampleList::parse(&record, 100).unwrap().context.as_deref(),
+            Some(EXAMPLE)
+        );
     }
 
     #[test]
     fn lists_and_examples_differ_in_their_nesting() {
         let sequence = message(&[(0x0a, &EXAMPLE[2..]), (0x12, &EXAMPLE[2..])]);
-        let examples: [&[u8]; 6] = [EXAMPLE, &sequence, b"", b"\x0a\0", b"\x0a\x02\x0a\0", b"text of a record"];
+        let examples: [&[u8]; 6] = [
+            EXAMPLE,
+            &sequence,
+            b"",
+            b"\x0a\0",
+            b"\x0a\x02\x0a\0",
+            b"text of a record",
+        ];
         for record in examples {
             assert!(!is_example_list(record), "{record:?}");
         }

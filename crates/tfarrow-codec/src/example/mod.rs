@@ -1,4 +1,5 @@
-//! Reading the protobuf messages `tf.Example` and `tf.SequenceExample` without decoding their values.
+//! Reading the protobuf messages `tf.Example` and `tf.SequenceExample` without decoding their
+//! values.
 //!
 //! ```text
 //! record ─▶ walk ─▶ Visitor          one call for each feature, with the bytes of its value

@@ -1,8 +1,10 @@
-//! Features that all records of a shard have besides their own, such as the value of a folder `label=7`.
+//! Features that all records of a shard have besides their own, such as the value of a folder
+//! `label=7`.
 //!
-//! Protobuf merges messages that follow each other, and takes the last of several map entries with one key. Shared features
-//! are therefore an `Example` that is read before each record, whose own features replace shared ones of the same name. The
-//! context of a `SequenceExample` has the field number and the form of the features of an `Example`.
+//! Protobuf merges messages that follow each other, and takes the last of several map entries with
+//! one key. Shared features are therefore an `Example` that is read before each record, whose own
+//! features replace shared ones of the same name. The context of a `SequenceExample` has the field
+//! number and the form of the features of an `Example`.
 
 use super::wire::{self, LEN};
 use crate::{
@@ -41,7 +43,8 @@ impl SharedFeatures {
         Self::of_example(example)
     }
 
-    /// Appends the record `data`, an `Example` or a `SequenceExample`, with these features before its own.
+    /// Appends the record `data`, an `Example` or a `SequenceExample`, with these features before
+    /// its own.
     fn add_to(&self, data: &[u8], out: &mut Vec<u8>) {
         match (split_features(self.example()), split_features(data)) {
             (Some((shared, _)), Some((own, rest))) => {
@@ -61,8 +64,9 @@ impl SharedFeatures {
 }
 
 impl Records {
-    /// Returns the records with the shared features as features of their own, in frames with valid CRCs, which lie in memory
-    /// of their own. They keep their numbers, and have no [offsets](Self::offset).
+    /// Returns the records with the shared features as features of their own, in frames with valid
+    /// CRCs, which lie in memory of their own. They keep their numbers, and have no
+    /// [offsets](Self::offset).
     ///
     /// # Errors
     /// A record that exceeds [`MOST_RECORD_BYTES`](crate::MOST_RECORD_BYTES) with the features.
@@ -81,10 +85,13 @@ impl Records {
     }
 }
 
-/// The features at the start of a record, and the fields after them; `None` for a record that does not begin with them.
+/// The features at the start of a record, and the fields after them; `None` for a record that does
+/// not begin with them.
 fn split_features(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut rest = data;
-    let (1, LEN) = wire::tag(&mut rest).ok()? else { return None };
+    let (1, LEN) = wire::tag(&mut rest).ok()? else {
+        return None;
+    };
     let features = wire::bytes(&mut rest).ok()?;
     Some((features, rest))
 }
@@ -127,13 +134,21 @@ mod tests {
             label.add_to(data, &mut out);
             out
         };
-        let record = |own: &[u8], rest: &[u8]| [&[0x0a, 12 + own.len() as u8], &entry[..], own, rest].concat();
+        let record = |own: &[u8], rest: &[u8]| {
+            [&[0x0a, 12 + own.len() as u8], &entry[..], own, rest].concat()
+        };
         assert_eq!(with(b""), record(&[], &[]));
         // An entry of its own, and the feature lists of a SequenceExample.
-        assert_eq!(with(&[0x0a, 2, 0x0a, 0, 0x12, 0]), record(&[0x0a, 0], &[0x12, 0]));
+        assert_eq!(
+            with(&[0x0a, 2, 0x0a, 0, 0x12, 0]),
+            record(&[0x0a, 0], &[0x12, 0])
+        );
         // Feature lists without a context, and a record that is no message.
         assert_eq!(with(&[0x12, 0]), record(&[], &[0x12, 0]));
-        assert_eq!(with(&[0x0a, 9]), [&record(&[], &[])[..], &[0x0a, 9]].concat());
+        assert_eq!(
+            with(&[0x0a, 9]),
+            [&record(&[], &[])[..], &[0x0a, 9]].concat()
+        );
         assert_eq!(SharedFeatures::new([]), SharedFeatures::default());
     }
 }

@@ -1,5 +1,5 @@
-//! The tape: for each wanted column and each record of a batch, the place of the value's bytes. The walk (`walk.rs`)
-//! fills it, the column builders (`decode/column/`) read it.
+//! The tape: for each wanted column and each record of a batch, the place of the value's bytes. The
+//! walk (`walk.rs`) fills it, the column builders (`decode/column/`) read it.
 //!
 //! Slots are stored column by column, one a record, so that a builder reads one column in order:
 //!
@@ -14,9 +14,9 @@
 //! c        Absent                      Unset
 //! ```
 //!
-//! Nothing is decoded: a slot has the body of the `BytesList`, `FloatList`, `Int64List` or `FeatureList` as it is on
-//! the wire. Protobuf allows a message in several pieces, whose concatenation is the message; such a body is copied to
-//! `joined`.
+//! Nothing is decoded: a slot has the body of the `BytesList`, `FloatList`, `Int64List` or
+//! `FeatureList` as it is on the wire. Protobuf allows a message in several pieces, whose
+//! concatenation is the message; such a body is copied to `joined`.
 
 use std::{collections::HashMap, mem};
 
@@ -61,14 +61,21 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// A feature with no kind set.
-    pub(crate) const UNSET: Self = Self { start: 0, len: 0, state: State::Unset, joined: false };
+    pub(crate) const UNSET: Self = Self {
+        start: 0,
+        len: 0,
+        state: State::Unset,
+        joined: false,
+    };
 
     /// Returns the bytes of the body; none if the range is outside of the buffer.
     #[inline]
     pub(crate) fn body<'t>(&self, chunk: &'t [u8], joined: &'t [u8]) -> &'t [u8] {
         let bytes = if self.joined { joined } else { chunk };
         let start = self.start as usize;
-        bytes.get(start..start + self.len as usize).unwrap_or_default()
+        bytes
+            .get(start..start + self.len as usize)
+            .unwrap_or_default()
     }
 
     /// Returns the length of the body in bytes.
@@ -96,13 +103,19 @@ impl<'t> Places<'t> {
     }
 }
 
-/// Makes a slot of a message: a range of the chunk if the message is part of it, else a copy in `joined`.
+/// Makes a slot of a message: a range of the chunk if the message is part of it, else a copy in
+/// `joined`.
 ///
 /// The slot of an empty message has no bytes, in whichever buffer it is.
 #[inline]
 pub(crate) fn slot(state: State, body: &[u8], chunk: &[u8], joined: &mut Vec<u8>) -> Slot {
     match offset_in(chunk, body) {
-        Some(start) => Slot { start: start as u32, len: body.len() as u32, state, joined: false },
+        Some(start) => Slot {
+            start: start as u32,
+            len: body.len() as u32,
+            state,
+            joined: false,
+        },
         None => {
             let start = joined.len();
             joined.extend_from_slice(body);
@@ -113,13 +126,18 @@ pub(crate) fn slot(state: State, body: &[u8], chunk: &[u8], joined: &mut Vec<u8>
 
 /// Makes a slot of the bytes of `joined` from `start` on.
 pub(crate) fn joined_slot(state: State, joined: &[u8], start: usize) -> Slot {
-    Slot { start: start as u32, len: (joined.len() - start) as u32, state, joined: true }
+    Slot {
+        start: start as u32,
+        len: (joined.len() - start) as u32,
+        state,
+        joined: true,
+    }
 }
 
 /// Returns the offset of `part` in `whole`, or `None` if `part` is another allocation.
 ///
-/// Compares addresses, which is safe for slices of any origin: a body that was concatenated in another allocation is
-/// not within the chunk's range.
+/// Compares addresses, which is safe for slices of any origin: a body that was concatenated in
+/// another allocation is not within the chunk's range.
 #[inline]
 pub(crate) fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
@@ -153,13 +171,15 @@ pub(crate) struct Tape {
 /// What records have and no column keeps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
-    /// Number of values of each key without a column, by [`Side`], from the first key after those of the schema on.
+    /// Number of values of each key without a column, by [`Side`], from the first key after those
+    /// of the schema on.
     unknown: [Vec<u64>; 2],
     /// Number of features without a kind whose names no column keeps.
     pub(crate) lost_unset: u64,
     /// Number of features that have no column and whose names exceed the limits.
     pub(crate) excess: u64,
-    /// The first field of a record that its message type does not define, and the number of such fields.
+    /// The first field of a record that its message type does not define, and the number of such
+    /// fields.
     pub(crate) foreign: Option<(u32, u64)>,
 }
 
@@ -172,8 +192,8 @@ pub(crate) struct Losses {
 /// losses               3                                x was found three times
 /// ```
 ///
-/// Keys with a number below `columns.len()` are those of the schema, in the order of its columns; keys above are those
-/// that records have besides.
+/// Keys with a number below `columns.len()` are those of the schema, in the order of its columns;
+/// keys above are those that records have besides.
 #[derive(Debug)]
 struct SideKeys {
     /// The names of the features, and the prediction of the next one.
@@ -195,8 +215,8 @@ impl Losses {
     }
 }
 
-/// The losses of the current record. They are counted once the record is accepted, so that those of a skipped record
-/// are not.
+/// The losses of the current record. They are counted once the record is accepted, so that those of
+/// a skipped record are not.
 ///
 /// ```text
 /// record()      fills Pending
@@ -227,19 +247,34 @@ pub(crate) struct Unset {
 }
 
 impl Tape {
-    /// Creates a tape for `columns`. Those in `lane_of` are filled, each at the index that it has there; the others are
-    /// skipped.
+    /// Creates a tape for `columns`. Those in `lane_of` are filled, each at the index that it has
+    /// there; the others are skipped.
     pub(crate) fn new(columns: &[Column], lane_of: &HashMap<usize, usize>, limits: Limits) -> Self {
-        let has_unset = lane_of.keys().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
+        let has_unset = lane_of
+            .keys()
+            .any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
         let side = |side: Side| {
             let of_side = |column: &&Column| side_of(column.role) == Some(side);
-            let keys = Keys::new(columns.iter().filter(of_side).map(|c| c.feature.as_str()), limits);
-            let of_side = columns.iter().enumerate().filter(|(_, column)| of_side(column));
-            let columns: Vec<_> =
-                of_side.map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32)).collect();
+            let keys = Keys::new(
+                columns.iter().filter(of_side).map(|c| c.feature.as_str()),
+                limits,
+            );
+            let of_side = columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| of_side(column));
+            let columns: Vec<_> = of_side
+                .map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32))
+                .collect();
             // The names of unset features are found by reading every feature.
-            let idle = columns.iter().map(|column| *column == NONE && (side == Side::Lists || !has_unset)).collect();
-            SideKeys { keys: keys.with_idle(idle), columns }
+            let idle = columns
+                .iter()
+                .map(|column| *column == NONE && (side == Side::Lists || !has_unset))
+                .collect();
+            SideKeys {
+                keys: keys.with_idle(idle),
+                columns,
+            }
         };
         Self {
             rows: 0,
@@ -271,16 +306,29 @@ impl Tape {
         }
     }
 
-    /// Walks the next record of the batch, whose data is part of `chunk`, and before it the features `shared`. `lists` is
-    /// true if field 2 is `feature_lists`. The caller then calls [`accept`](Self::accept) or [`skip`](Self::skip).
+    /// Walks the next record of the batch, whose data is part of `chunk`, and before it the
+    /// features `shared`. `lists` is true if field 2 is `feature_lists`. The caller then calls
+    /// [`accept`](Self::accept) or [`skip`](Self::skip).
     ///
     /// # Errors
-    /// [`WireError`] for a record that does not parse or exceeds a limit. The names that it added are removed.
-    pub(crate) fn record(&mut self, shared: &[u8], data: &[u8], chunk: &[u8], lists: bool) -> wire::Result<()> {
+    /// [`WireError`] for a record that does not parse or exceeds a limit. The names that it added
+    /// are removed.
+    pub(crate) fn record(
+        &mut self,
+        shared: &[u8],
+        data: &[u8],
+        chunk: &[u8],
+        lists: bool,
+    ) -> wire::Result<()> {
         self.pending = Pending::default();
         let known = self.sides.each_ref().map(|side| side.keys.names().len());
-        if let Err(error) = walk::record_with(shared, data, lists, &mut TapeVisitor { tape: self, chunk }) {
-            self.sides.iter_mut().zip(known).for_each(|(side, known)| side.keys.abandon(known));
+        if let Err(error) =
+            walk::record_with(shared, data, lists, &mut TapeVisitor { tape: self, chunk })
+        {
+            self.sides
+                .iter_mut()
+                .zip(known)
+                .for_each(|(side, known)| side.keys.abandon(known));
             return Err(error);
         }
         self.row += 1;
@@ -300,9 +348,15 @@ impl Tape {
 
     /// Adds the losses of the current record to those of the tape.
     pub(crate) fn accept(&mut self) {
-        let Pending { unknown, lost_unset, excess, foreign } = mem::take(&mut self.pending);
+        let Pending {
+            unknown,
+            lost_unset,
+            excess,
+            foreign,
+        } = mem::take(&mut self.pending);
         for (side, id) in unknown {
-            self.losses.miss(side, id as usize - self.sides[side as usize].columns.len());
+            self.losses
+                .miss(side, id as usize - self.sides[side as usize].columns.len());
         }
         self.losses.lost_unset += lost_unset;
         self.losses.excess += excess;
@@ -334,12 +388,18 @@ impl Tape {
 
     /// Returns the slots of a column, one for each record.
     pub(crate) fn column(&self, column: usize) -> &[Slot] {
-        self.slots.get(column * self.rows..(column + 1) * self.rows).unwrap_or_default()
+        self.slots
+            .get(column * self.rows..(column + 1) * self.rows)
+            .unwrap_or_default()
     }
 
     /// Returns the buffers that the slots refer to.
     pub(crate) fn places<'t>(&'t self, chunk: &'t Buffer) -> Places<'t> {
-        Places { chunk, joined: &self.joined, nesting: self.limits().nesting }
+        Places {
+            chunk,
+            joined: &self.joined,
+            nesting: self.limits().nesting,
+        }
     }
 
     /// Returns the features without a kind and the names of all features, if they are wanted.
@@ -347,11 +407,19 @@ impl Tape {
         Some((self.unset.as_ref()?, self.sides[0].keys.names()))
     }
 
-    /// Returns the features with a kind and the feature lists that have no column, with the numbers of their values.
+    /// Returns the features with a kind and the feature lists that have no column, with the numbers
+    /// of their values.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
-        let names = self.sides.iter().map(|side| side.keys.names().iter().skip(side.columns.len()));
-        let times = names.zip(&self.losses.unknown).flat_map(|(names, times)| names.zip(times));
-        times.map(|(name, times)| (&**name, *times)).filter(|(_, times)| *times > 0)
+        let names = self
+            .sides
+            .iter()
+            .map(|side| side.keys.names().iter().skip(side.columns.len()));
+        let times = names
+            .zip(&self.losses.unknown)
+            .flat_map(|(names, times)| names.zip(times));
+        times
+            .map(|(name, times)| (&**name, *times))
+            .filter(|(_, times)| *times > 0)
     }
 
     /// Sets the slot of a column in the current record. A value that is replaced is still checked.
@@ -362,12 +430,19 @@ impl Tape {
     /// ```
     #[inline]
     fn set(&mut self, column: u32, slot: Slot, chunk: &[u8]) -> wire::Result<()> {
-        let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) else { return Ok(()) };
+        let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) else {
+            return Ok(());
+        };
         let replaced = mem::replace(place, slot);
-        if replaced.state == State::Absent { Ok(()) } else { self.check(&replaced, chunk) }
+        if replaced.state == State::Absent {
+            Ok(())
+        } else {
+            self.check(&replaced, chunk)
+        }
     }
 
-    /// Parses a value that another one replaces, without keeping it: a record is invalid if either does not parse.
+    /// Parses a value that another one replaces, without keeping it: a record is invalid if either
+    /// does not parse.
     #[cold]
     fn check(&self, slot: &Slot, chunk: &[u8]) -> wire::Result<()> {
         let body = slot.body(chunk, &self.joined);
@@ -389,7 +464,9 @@ fn side_of(role: Role) -> Option<Side> {
     match role {
         Role::Feature | Role::Context => Some(Side::Features),
         Role::Sequence => Some(Side::Lists),
-        Role::Examples | Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => None,
+        Role::Examples | Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => {
+            None
+        }
     }
 }
 
@@ -411,13 +488,16 @@ struct TapeVisitor<'t, 'a> {
 }
 
 impl TapeVisitor<'_, '_> {
-    /// Counts the loss of a feature without a column: of its values, or, if it has no kind, of its presence.
+    /// Counts the loss of a feature without a column: of its values, or, if it has no kind, of its
+    /// presence.
     ///
-    /// A feature without a kind is no loss if the column `_tfarrow_unset` is wanted, which keeps its name.
+    /// A feature without a kind is no loss if the column `_tfarrow_unset` is wanted, which keeps
+    /// its name.
     #[cold]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
         let nesting = self.tape.limits().nesting;
-        if side == Side::Lists || walk::feature(message, nesting, |feature| Ok(feature.is_some()))? {
+        if side == Side::Lists || walk::feature(message, nesting, |feature| Ok(feature.is_some()))?
+        {
             self.tape.pending.unknown.push((side, id));
         } else {
             self.tape.pending.lost_unset += u64::from(self.tape.unset.is_none());
@@ -461,7 +541,10 @@ impl Visitor for TapeVisitor<'_, '_> {
             return Ok(());
         };
         let message = value.unwrap_or_default();
-        let column = self.tape.sides[side as usize].columns.get(id as usize).copied();
+        let column = self.tape.sides[side as usize]
+            .columns
+            .get(id as usize)
+            .copied();
         if column.is_none() {
             self.note_unknown(side, id, message)?;
         }

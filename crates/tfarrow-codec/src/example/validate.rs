@@ -1,7 +1,7 @@
 //! Validation of records: each is parsed as a decoder parses it, and nothing is kept.
 //!
-//! `repair` and `verify` use it for records that they do not decode. A record is valid if a decoder of all its features
-//! would read it without an error, in any of the forms that protobuf allows.
+//! `repair` and `verify` use it for records that they do not decode. A record is valid if a decoder
+//! of all its features would read it without an error, in any of the forms that protobuf allows.
 
 use super::{
     keys::Keys,
@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{Limits, RecordType, WireError};
 
-/// Validates records of one type. Reuse it: it learns the order of keys from the records that it reads.
+/// Validates records of one type. Reuse it: it learns the order of keys from the records that it
+/// reads.
 ///
 /// ```
 /// use tfarrow_codec::{Validator, Limits, RecordType};
@@ -30,10 +31,15 @@ pub struct Validator {
 }
 
 impl Validator {
-    /// Creates a validator of `record_type` messages. A [`Raw`](RecordType::Raw) record is validated as an `Example`.
+    /// Creates a validator of `record_type` messages. A [`Raw`](RecordType::Raw) record is
+    /// validated as an `Example`.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
-        Self { record_type, has_foreign: false, keys: [keys(), keys()] }
+        Self {
+            record_type,
+            has_foreign: false,
+            keys: [keys(), keys()],
+        }
     }
 
     /// Parses a record, including the values of all features.
@@ -46,7 +52,8 @@ impl Validator {
         }
         let list = ExampleList::parse(data, self.keys(Side::Features).limits().nesting)?;
         self.has_foreign |= list.foreign.is_some();
-        list.parts().try_for_each(|part| walk::record(part, false, self))
+        list.parts()
+            .try_for_each(|part| walk::record(part, false, self))
     }
 
     /// Returns whether a record had a field that its message type does not define.
@@ -80,7 +87,9 @@ impl Visitor for Validator {
 /// Parses a `Feature` and its list, and checks the number of values.
 fn feature(message: &[u8], limits: &Limits) -> wire::Result<()> {
     walk::feature(message, limits.nesting, |list| {
-        let Some((kind, body)) = list else { return Ok(()) };
+        let Some((kind, body)) = list else {
+            return Ok(());
+        };
         walk::check_values(kind, body, limits)?;
         walk::check_list(kind, body, limits.nesting)
     })

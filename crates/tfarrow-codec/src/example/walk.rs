@@ -1,8 +1,9 @@
-//! The walk: one pass over the wire bytes of a record that passes each feature to a [`Visitor`], with the place of its
-//! value.
+//! The walk: one pass over the wire bytes of a record that passes each feature to a [`Visitor`],
+//! with the place of its value.
 //!
-//! All rules that follow from the messages of `tensorflow/core/example/example.proto` and `feature.proto` are here. A
-//! `Feature` of an `Example` is nested like this (an entry of a map is a message with `key = 1` and `value = 2`):
+//! All rules that follow from the messages of `tensorflow/core/example/example.proto` and
+//! `feature.proto` are here. A `Feature` of an `Example` is nested like this (an entry of a map is
+//! a message with `key = 1` and `value = 2`):
 //!
 //! ```text
 //! 0a len                         Example.features                      field 1 of the record
@@ -13,12 +14,12 @@
 //!             0a len 2a          Int64List.value, packed: 42
 //! ```
 //!
-//! A `SequenceExample` has its context in field 1, in the same form, and `feature_lists` in field 2: there the value of
-//! an entry is a `FeatureList`, whose field 1 is a `Feature` for each step.
+//! A `SequenceExample` has its context in field 1, in the same form, and `feature_lists` in field
+//! 2: there the value of an entry is a `FeatureList`, whose field 1 is a `Feature` for each step.
 //!
-//! As protobuf's parser does, the walk takes the last of several entries with one key, concatenates a message that
-//! comes in several pieces, and takes the last kind that is set in the `oneof` of a `Feature`. It decodes no value, and
-//! skips unknown fields.
+//! As protobuf's parser does, the walk takes the last of several entries with one key, concatenates
+//! a message that comes in several pieces, and takes the last kind that is set in the `oneof` of a
+//! `Feature`. It decodes no value, and skips unknown fields.
 
 use std::borrow::Cow;
 
@@ -48,9 +49,9 @@ pub(crate) trait Visitor {
     /// Returns the names of one map, by which keys are looked up.
     fn keys(&mut self, side: Side) -> &mut Keys;
 
-    /// Receives a feature: the number of its key, or `None` if the limits allow no further name; and the bytes of its
-    /// `Feature` or `FeatureList`, or `None` if the entry has no value. The bytes are part of the record's data, unless
-    /// they come in several pieces.
+    /// Receives a feature: the number of its key, or `None` if the limits allow no further name;
+    /// and the bytes of its `Feature` or `FeatureList`, or `None` if the entry has no value. The
+    /// bytes are part of the record's data, unless they come in several pieces.
     ///
     /// # Errors
     /// [`WireError`] for a value that does not parse or exceeds a limit; it ends the walk.
@@ -66,7 +67,8 @@ pub(crate) trait Visitor {
     fn foreign(&mut self, field: u32) -> Result<()>;
 }
 
-/// Walks one record. `lists` is true if field 2 is `feature_lists`; otherwise it is an unknown field.
+/// Walks one record. `lists` is true if field 2 is `feature_lists`; otherwise it is an unknown
+/// field.
 ///
 /// # Errors
 /// [`WireError`] for a record that does not parse or exceeds a limit.
@@ -74,12 +76,22 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
     record_with(&[], data, lists, visitor)
 }
 
-/// Walks one record, and before it the features `shared`, an Example that each of several records begins with.
+/// Walks one record, and before it the features `shared`, an Example that each of several records
+/// begins with.
 ///
 /// # Errors
 /// [`WireError`] for a record that does not parse or exceeds a limit.
-pub(crate) fn record_with<V: Visitor>(shared: &[u8], data: &[u8], lists: bool, visitor: &mut V) -> Result<()> {
-    let Limits { record_features, nesting, .. } = *visitor.keys(Side::Features).limits();
+pub(crate) fn record_with<V: Visitor>(
+    shared: &[u8],
+    data: &[u8],
+    lists: bool,
+    visitor: &mut V,
+) -> Result<()> {
+    let Limits {
+        record_features,
+        nesting,
+        ..
+    } = *visitor.keys(Side::Features).limits();
     // An entry takes two bytes or more, so that short records need no count.
     if data.len() / 2 > record_features && count_entries(data, lists, nesting)? > record_features {
         return Err(WireError::ManyFeatures);
@@ -120,7 +132,8 @@ pub(crate) fn count_entries(data: &[u8], lists: bool, nesting: usize) -> Result<
     Ok(count)
 }
 
-/// Returns the length in bytes of the longest key of a record, up to the first field that does not parse.
+/// Returns the length in bytes of the longest key of a record, up to the first field that does not
+/// parse.
 #[cold]
 pub(crate) fn longest_key(data: &[u8], lists: bool, nesting: usize) -> usize {
     let mut longest = 0;
@@ -132,7 +145,8 @@ pub(crate) fn longest_key(data: &[u8], lists: bool, nesting: usize) -> usize {
     longest
 }
 
-/// Returns the first feature of a record with more values than [`Limits::values`]: their number, and the name.
+/// Returns the first feature of a record with more values than [`Limits::values`]: their number,
+/// and the name.
 #[cold]
 pub(crate) fn long_feature(data: &[u8], lists: bool, limits: &Limits) -> Option<(usize, String)> {
     let nesting = limits.nesting;
@@ -183,8 +197,8 @@ fn entries<'a>(
 
 /// Skips an unknown field of a message that is nested `depth` messages deep in its record.
 ///
-/// Depths: 0 is the record, 1 the map, 2 an entry, 3 a `Feature` or a `FeatureList`, 4 a list of values. The rest of
-/// [`Limits::nesting`] is the allowed depth of groups in the field.
+/// Depths: 0 is the record, 1 the map, 2 an entry, 3 a `Feature` or a `FeatureList`, 4 a list of
+/// values. The rest of [`Limits::nesting`] is the allowed depth of groups in the field.
 fn skip(rest: &mut &[u8], field: wire::Tag, depth: usize, nesting: usize) -> Result<()> {
     wire::skip(rest, field, nesting.saturating_sub(depth))
 }
@@ -207,7 +221,8 @@ fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     }
 }
 
-/// Reads a tag of any form. Returns whether it is that of a map entry; otherwise its field is skipped.
+/// Reads a tag of any form. Returns whether it is that of a map entry; otherwise its field is
+/// skipped.
 #[inline(never)]
 fn odd_tag(rest: &mut &[u8], nesting: usize) -> Result<bool> {
     let tag = wire::tag(rest)?;
@@ -226,7 +241,8 @@ fn entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     odd_entry(entry, side, visitor)
 }
 
-/// Passes a map entry to the visitor that has another key than the guesses, or is not in the usual form.
+/// Passes a map entry to the visitor that has another key than the guesses, or is not in the usual
+/// form.
 #[inline(never)]
 fn odd_entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     let (key, value) = read_entry(entry, visitor.keys(side).limits().nesting)?;
@@ -234,8 +250,8 @@ fn odd_entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()
     visitor.feature(side, id, value.as_deref())
 }
 
-/// Returns the key and the value of a map entry. A missing key is empty; the last key counts, and the pieces of the
-/// value are concatenated.
+/// Returns the key and the value of a map entry. A missing key is empty; the last key counts, and
+/// the pieces of the value are concatenated.
 ///
 /// ```text
 /// 0a 01 'a'   12 02 P1   0a 01 'b'   12 03 P2        key "b", value P1 ++ P2
@@ -267,7 +283,8 @@ fn merge<'a>(message: &mut Option<Joined<'a>>, piece: &'a [u8]) {
     }
 }
 
-/// Parses a `Feature`, and calls `then` with its kind and the body of its list; `None` if no kind is set.
+/// Parses a `Feature`, and calls `then` with its kind and the body of its list; `None` if no kind
+/// is set.
 ///
 /// # Errors
 /// [`WireError`] for a message that does not parse, and the errors of `then`.
@@ -279,12 +296,16 @@ pub(crate) fn feature<R>(
 ) -> Result<R> {
     match plain_feature(message) {
         Some(list) => then(Some(list)),
-        None => then(odd_feature(message, nesting)?.as_ref().map(|(kind, body)| (*kind, &**body))),
+        None => then(
+            odd_feature(message, nesting)?
+                .as_ref()
+                .map(|(kind, body)| (*kind, &**body)),
+        ),
     }
 }
 
-/// Returns the kind and the list of a `Feature` that has exactly one field, as writers make it; `None` for any other
-/// form.
+/// Returns the kind and the list of a `Feature` that has exactly one field, as writers make it;
+/// `None` for any other form.
 #[inline(always)]
 pub(crate) fn plain_feature(message: &[u8]) -> Option<(Kind, &[u8])> {
     let (tag, rest) = message.split_first()?;
@@ -297,8 +318,8 @@ pub(crate) fn plain_feature(message: &[u8]) -> Option<(Kind, &[u8])> {
     Some((kind, wire::last_bytes(rest)?))
 }
 
-/// Parses a `Feature` of any form. A kind that follows the same kind is concatenated with it; one that follows another
-/// replaces it.
+/// Parses a `Feature` of any form. A kind that follows the same kind is concatenated with it; one
+/// that follows another replaces it.
 ///
 /// ```text
 /// 0a len B1   0a len B2                bytes_list: B1 ++ B2
@@ -364,8 +385,8 @@ pub(crate) fn bytes_values<'a>(
     Ok(())
 }
 
-/// A field of a list of numbers: packed values, or a single one. Parsers must accept both (protobuf encoding, "Packed
-/// Repeated Fields"), also mixed.
+/// A field of a list of numbers: packed values, or a single one. Parsers must accept both (protobuf
+/// encoding, "Packed Repeated Fields"), also mixed.
 pub(crate) enum Numbers<'a, T> {
     /// The bytes of the values, one after the other.
     Packed(&'a [u8]),
@@ -397,7 +418,8 @@ pub(crate) fn int64_pieces<'a>(
     Ok(())
 }
 
-/// Calls `piece` with each field of a `FloatList`. The length of a packed one is a multiple of 4 bytes.
+/// Calls `piece` with each field of a `FloatList`. The length of a packed one is a multiple of 4
+/// bytes.
 ///
 /// # Errors
 /// [`WireError`] for a list that does not parse, and the errors of `piece`.
@@ -438,16 +460,21 @@ pub(crate) fn check_list(kind: Kind, body: &[u8], nesting: usize) -> Result<()> 
     }
 }
 
-/// Checks that a list has no more than [`Limits::values`] values. Counts them only if the body has more bytes than
-/// that, since a value takes a byte or more.
+/// Checks that a list has no more than [`Limits::values`] values. Counts them only if the body has
+/// more bytes than that, since a value takes a byte or more.
 ///
 /// # Errors
 /// [`WireError::ManyValues`], or the error of a list that does not parse.
 #[inline]
 pub(crate) fn check_values(kind: Kind, body: &[u8], limits: &Limits) -> Result<()> {
     // A value takes at least one byte.
-    let is_long = body.len() > limits.values && count_values(kind, body, limits.nesting)? > limits.values;
-    if is_long { Err(WireError::ManyValues) } else { Ok(()) }
+    let is_long =
+        body.len() > limits.values && count_values(kind, body, limits.nesting)? > limits.values;
+    if is_long {
+        Err(WireError::ManyValues)
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the number of values of a list.
@@ -483,8 +510,13 @@ fn count_values(kind: Kind, body: &[u8], nesting: usize) -> Result<usize> {
 /// [`WireError::ManyValues`], or the error of a feature list that does not parse.
 #[inline]
 pub(crate) fn check_feature_list(message: &[u8], limits: &Limits) -> Result<()> {
-    let is_long = message.len() > limits.values && count_steps(message, limits.nesting)? > limits.values;
-    if is_long { Err(WireError::ManyValues) } else { Ok(()) }
+    let is_long =
+        message.len() > limits.values && count_steps(message, limits.nesting)? > limits.values;
+    if is_long {
+        Err(WireError::ManyValues)
+    } else {
+        Ok(())
+    }
 }
 
 /// Returns the number of steps and values of a feature list.
@@ -502,11 +534,14 @@ fn count_steps(message: &[u8], nesting: usize) -> Result<usize> {
 
 /// Returns the number of values of a `Feature`.
 fn count_feature(message: &[u8], nesting: usize) -> Result<usize> {
-    feature(message, nesting, |list| list.map_or(Ok(0), |(kind, body)| count_values(kind, body, nesting)))
+    feature(message, nesting, |list| {
+        list.map_or(Ok(0), |(kind, body)| count_values(kind, body, nesting))
+    })
 }
 
-/// Cuts the body of a list to its first `most` values. Returns the fields before the one that the cut is in, and, if
-/// that field is packed, the bytes of its first values. The rest of the list is not parsed.
+/// Cuts the body of a list to its first `most` values. Returns the fields before the one that the
+/// cut is in, and, if that field is packed, the bytes of its first values. The rest of the list is
+/// not parsed.
 ///
 /// # Errors
 /// [`WireError`] for a list that does not parse up to the cut.
@@ -518,7 +553,12 @@ fn count_feature(message: &[u8], nesting: usize) -> Result<usize> {
 /// └─┬─┘         └─┬─┘
 /// fields        packed values, to be written with a length of their own
 /// ```
-pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize, nesting: usize) -> Result<(&[u8], &[u8])> {
+pub(crate) fn first_values(
+    kind: Kind,
+    body: &[u8],
+    most: usize,
+    nesting: usize,
+) -> Result<(&[u8], &[u8])> {
     let (mut rest, mut left) = (body, most);
     while !rest.is_empty() {
         let before = body.get(..body.len() - rest.len()).unwrap_or_default();
@@ -527,11 +567,15 @@ pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize, nesting: usize)
         }
         let tag = wire::tag(&mut rest)?;
         match (kind, tag) {
-            (Kind::Int64 | Kind::Float, (1, LEN)) => match end_of_values(kind, wire::bytes(&mut rest)?, left) {
-                Ok(packed) => return Ok((before, packed)),
-                Err(count) => left -= count,
-            },
-            (Kind::Bytes, (1, LEN)) | (Kind::Int64, (1, wire::VARINT)) | (Kind::Float, (1, wire::FIXED32)) => {
+            (Kind::Int64 | Kind::Float, (1, LEN)) => {
+                match end_of_values(kind, wire::bytes(&mut rest)?, left) {
+                    Ok(packed) => return Ok((before, packed)),
+                    Err(count) => left -= count,
+                }
+            }
+            (Kind::Bytes, (1, LEN))
+            | (Kind::Int64, (1, wire::VARINT))
+            | (Kind::Float, (1, wire::FIXED32)) => {
                 left -= 1;
                 skip(&mut rest, tag, 4, nesting)?;
             }
@@ -541,7 +585,8 @@ pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize, nesting: usize)
     Ok((body, &[]))
 }
 
-/// Returns the bytes of the first `values` packed values; as the error, the number of values if there are fewer.
+/// Returns the bytes of the first `values` packed values; as the error, the number of values if
+/// there are fewer.
 fn end_of_values(kind: Kind, packed: &[u8], values: usize) -> std::result::Result<&[u8], usize> {
     let mut count = 0;
     for end in 1..=packed.len() {
@@ -558,5 +603,9 @@ fn end_of_values(kind: Kind, packed: &[u8], values: usize) -> std::result::Resul
 
 /// Checks that packed floats are complete.
 fn whole_floats(packed: &[u8]) -> Result<&[u8]> {
-    if packed.len().is_multiple_of(4) { Ok(packed) } else { Err(WireError::PackedLength) }
+    if packed.len().is_multiple_of(4) {
+        Ok(packed)
+    } else {
+        Err(WireError::PackedLength)
+    }
 }

@@ -6,8 +6,8 @@
 //! chunk 2  [beginning of a frame][frame][frame]..
 //! ```
 //!
-//! A chunk becomes a reference-counted buffer when its records are returned. Its memory is used for another chunk once
-//! the last record is dropped (`Pool`).
+//! A chunk becomes a reference-counted buffer when its records are returned. Its memory is used for
+//! another chunk once the last record is dropped (`Pool`).
 
 use std::{collections::VecDeque, mem};
 
@@ -39,38 +39,53 @@ impl<E> Segment<E> {
     }
 }
 
-/// Bytes of a stream that are skipped because they contain no complete record: a corrupt range, or a part of a long
-/// one.
+/// Bytes of a stream that are skipped because they contain no complete record: a corrupt range, or
+/// a part of a long one.
 ///
-/// `E` is the error of the reader: readers of files replace [`Error`] by an error that names the file.
+/// `E` is the error of the reader: readers of files replace [`Error`] by an error that names the
+/// file.
 #[derive(Debug)]
 pub struct Lost<E = Error> {
-    /// The error at the beginning of the range; `None` if the bytes continue the range of the [`Lost`] before. A range
-    /// counts as one record, because the number of records in it is unknown.
+    /// The error at the beginning of the range; `None` if the bytes continue the range of the
+    /// [`Lost`] before. A range counts as one record, because the number of records in it is
+    /// unknown.
     pub error: Option<E>,
-    /// Offset of the bytes in the decompressed stream, or in the file if [`is_stored`](Self::is_stored).
+    /// Offset of the bytes in the decompressed stream, or in the file if
+    /// [`is_stored`](Self::is_stored).
     pub offset: u64,
     /// The bytes.
     pub bytes: Buffer,
-    /// Whether the bytes are as the file stores them because they could not be decompressed. Always `false` for
-    /// segments of a [`FrameBuffer`], which reads decompressed bytes.
+    /// Whether the bytes are as the file stores them because they could not be decompressed. Always
+    /// `false` for segments of a [`FrameBuffer`], which reads decompressed bytes.
     pub is_stored: bool,
 }
 
 impl<E> Lost<E> {
     /// Replaces the error by the result of `f`, for instance by an error that names the file.
     pub fn map_error<F>(self, f: impl FnOnce(E) -> F) -> Lost<F> {
-        let Self { error, offset, bytes, is_stored } = self;
-        Lost { error: error.map(f), offset, bytes, is_stored }
+        let Self {
+            error,
+            offset,
+            bytes,
+            is_stored,
+        } = self;
+        Lost {
+            error: error.map(f),
+            offset,
+            bytes,
+            is_stored,
+        }
     }
 }
 
-/// Collects the bytes of a stream in chunks, and returns the complete records of each chunk without copying them.
+/// Collects the bytes of a stream in chunks, and returns the complete records of each chunk without
+/// copying them.
 ///
-/// Read into [`spare`](Self::spare), pass the number of bytes that were read to [`advance`](Self::advance), and call
-/// [`next`](Self::next) until it returns `None`. The bytes of an incomplete record are carried over to the next chunk.
-/// A chunk is longer than the target only if a record is, and has at most eight times the bytes that have arrived. The
-/// memory of a chunk is used again once no [`Records`] hold it.
+/// Read into [`spare`](Self::spare), pass the number of bytes that were read to
+/// [`advance`](Self::advance), and call [`next`](Self::next) until it returns `None`. The bytes of
+/// an incomplete record are carried over to the next chunk. A chunk is longer than the target only
+/// if a record is, and has at most eight times the bytes that have arrived. The memory of a chunk
+/// is used again once no [`Records`] hold it.
 ///
 /// ```
 /// use std::io::Read;
@@ -133,7 +148,10 @@ struct Chunk {
 impl Chunk {
     /// Returns the bytes that were not returned yet.
     fn rest(&self) -> &[u8] {
-        debug_assert!(self.at <= self.filled && self.filled <= self.bytes.len(), "more was returned than was read");
+        debug_assert!(
+            self.at <= self.filled && self.filled <= self.bytes.len(),
+            "more was returned than was read"
+        );
         self.bytes.get(self.at..self.filled).unwrap_or_default()
     }
 }
@@ -145,33 +163,36 @@ enum Step {
     Need(Option<usize>),
 }
 
-/// Maximum number of lost bytes that are held back until a frame that may follow them is complete. More of them are
-/// returned as lost in any case, so that memory is bounded.
+/// Maximum number of lost bytes that are held back until a frame that may follow them is complete.
+/// More of them are returned as lost in any case, so that memory is bounded.
 const MAX_PENDING_LOSS: usize = 64 << 20;
 
 impl FrameBuffer {
-    /// Creates a buffer with chunks of `target` bytes: at least 4 KiB, and at most 1 GiB, because positions in a chunk
-    /// are counted in 32 bits.
+    /// Creates a buffer with chunks of `target` bytes: at least 4 KiB, and at most 1 GiB, because
+    /// positions in a chunk are counted in 32 bits.
     pub fn new(target: usize, limits: Limits) -> Self {
         Self {
             framer: Framer::new(limits),
             on_error: OnError::Fail,
-            state: State::Filling { memory: Vec::new(), filled: 0 },
+            state: State::Filling {
+                memory: Vec::new(),
+                filled: 0,
+            },
             size: ChunkSize::new(target),
             loss: None,
             pool: Pool::default(),
         }
     }
 
-    /// Sets whether a length that is corrupt or exceeds the limit, and a stream that ends inside a frame, are errors,
-    /// or are skipped as [`Segment::Lost`]. By default they are errors.
+    /// Sets whether a length that is corrupt or exceeds the limit, and a stream that ends inside a
+    /// frame, are errors, or are skipped as [`Segment::Lost`]. By default they are errors.
     pub fn with_on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
     }
 
-    /// Sets the position of the first byte: the stream continues another reader's stream at the start of record `record`,
-    /// which lies at the offset `offset`.
+    /// Sets the position of the first byte: the stream continues another reader's stream at the
+    /// start of record `record`, which lies at the offset `offset`.
     #[doc(hidden)]
     pub fn starting_at(mut self, record: u64, offset: u64) -> Self {
         self.framer = self.framer.at(record, offset);
@@ -185,10 +206,13 @@ impl FrameBuffer {
         self
     }
 
-    /// Memory for the next bytes of the stream; not empty unless the buffer [is full](Self::is_full).
+    /// Memory for the next bytes of the stream; not empty unless the buffer [is
+    /// full](Self::is_full).
     pub fn spare(&mut self) -> &mut [u8] {
         self.refill(None);
-        let State::Filling { memory, filled } = &mut self.state else { return &mut [] };
+        let State::Filling { memory, filled } = &mut self.state else {
+            return &mut [];
+        };
         if memory.is_empty() {
             *memory = vec![0; self.size.bytes()];
         }
@@ -198,13 +222,16 @@ impl FrameBuffer {
     /// Declares that the first `count` bytes of [`spare`](Self::spare) were written.
     pub fn advance(&mut self, count: usize) {
         if let State::Filling { memory, filled } = &mut self.state {
-            debug_assert!(count <= memory.len() - *filled, "more bytes than there was room for");
+            debug_assert!(
+                count <= memory.len() - *filled,
+                "more bytes than there was room for"
+            );
             *filled = (*filled + count).min(memory.len());
         }
     }
 
-    /// Returns `true` if [`next`](Self::next) has to be called before the buffer takes more bytes: the chunk has no
-    /// room left, or was not returned completely.
+    /// Returns `true` if [`next`](Self::next) has to be called before the buffer takes more bytes:
+    /// the chunk has no room left, or was not returned completely.
     pub fn is_full(&self) -> bool {
         match &self.state {
             State::Filling { filled, .. } => *filled >= self.size.bytes(),
@@ -212,11 +239,12 @@ impl FrameBuffer {
         }
     }
 
-    /// Returns the next segment of the bytes read so far. `None` if more bytes are needed or, if `ended` is true, at
-    /// the end of the stream.
+    /// Returns the next segment of the bytes read so far. `None` if more bytes are needed or, if
+    /// `ended` is true, at the end of the stream.
     ///
-    /// With [`OnError::Skip`], records continue after a corrupt length at the next position where both CRCs of a frame
-    /// match, and after a length that exceeds the limit at the end of that frame.
+    /// With [`OnError::Skip`], records continue after a corrupt length at the next position where
+    /// both CRCs of a frame match, and after a length that exceeds the limit at the end of that
+    /// frame.
     ///
     /// ```
     /// use tfarrow_codec::{FrameBuffer, Limits, OnError, Segment, frame};
@@ -237,16 +265,20 @@ impl FrameBuffer {
     /// ```
     ///
     /// # Errors
-    /// With [`OnError::Fail`]: a length that is corrupt or exceeds [`Limits::record_bytes`], and a stream that ends
-    /// inside a frame. Records before the error are returned first. After an error, the buffer returns `None` and takes
-    /// no bytes.
+    /// With [`OnError::Fail`]: a length that is corrupt or exceeds [`Limits::record_bytes`], and a
+    /// stream that ends inside a frame. Records before the error are returned first. After an
+    /// error, the buffer returns `None` and takes no bytes.
     pub fn next(&mut self, ended: bool) -> Result<Option<Segment>> {
         match &mut self.state {
             State::Failed => return Ok(None),
             State::Draining(_) => {}
             State::Filling { memory, filled } => {
                 let (bytes, filled) = (Buffer::from_vec(mem::take(memory)), *filled);
-                self.state = State::Draining(Chunk { bytes, at: 0, filled });
+                self.state = State::Draining(Chunk {
+                    bytes,
+                    at: 0,
+                    filled,
+                });
             }
         }
         match self.step(ended) {
@@ -262,7 +294,8 @@ impl FrameBuffer {
         }
     }
 
-    /// Returns the segments of a complete stream that is in memory. The bytes are copied chunk by chunk.
+    /// Returns the segments of a complete stream that is in memory. The bytes are copied chunk by
+    /// chunk.
     ///
     /// # Errors
     /// The errors of [`next`](Self::next); an error is the last item.
@@ -279,8 +312,8 @@ impl FrameBuffer {
         })
     }
 
-    /// Copies as many bytes of `input` as the buffer takes before [`next`](Self::next) has to be called, and returns
-    /// their number.
+    /// Copies as many bytes of `input` as the buffer takes before [`next`](Self::next) has to be
+    /// called, and returns their number.
     fn copy(&mut self, input: &[u8]) -> usize {
         if self.is_full() {
             return 0;
@@ -308,8 +341,9 @@ impl FrameBuffer {
         self.framer.record += 1;
     }
 
-    /// Returns the next segment of the chunk: lost bytes, if a corrupt range is being skipped, or else records. If
-    /// there is neither, the header of the next frame decides whether more bytes are needed or a corrupt range begins.
+    /// Returns the next segment of the chunk: lost bytes, if a corrupt range is being skipped, or
+    /// else records. If there is neither, the header of the next frame decides whether more bytes
+    /// are needed or a corrupt range begins.
     fn step(&mut self, ended: bool) -> Result<Step> {
         loop {
             if let Some(step) = self.lost(ended) {
@@ -318,9 +352,15 @@ impl FrameBuffer {
             if let Some(records) = self.records() {
                 return Ok(Step::Segment(Segment::Records(records)));
             }
-            let State::Draining(chunk) = &self.state else { return Ok(Step::Need(None)) };
+            let State::Draining(chunk) = &self.state else {
+                return Ok(Step::Need(None));
+            };
             let rest = chunk.rest();
-            let need = if ended { self.framer.finish(rest).map(|()| None) } else { self.framer.need(rest) };
+            let need = if ended {
+                self.framer.finish(rest).map(|()| None)
+            } else {
+                self.framer.need(rest)
+            };
             match need {
                 Ok(need) => return Ok(Step::Need(need)),
                 Err(error) if self.on_error == OnError::Fail => return Err(error),
@@ -329,9 +369,12 @@ impl FrameBuffer {
         }
     }
 
-    /// Takes the complete records at the front of the chunk; `None` if it begins with anything else.
+    /// Takes the complete records at the front of the chunk; `None` if it begins with anything
+    /// else.
     fn records(&mut self) -> Option<Records> {
-        let State::Draining(chunk) = &mut self.state else { return None };
+        let State::Draining(chunk) = &mut self.state else {
+            return None;
+        };
         let bytes = chunk.bytes.get(..chunk.filled)?;
         let (first, offset) = (self.framer.record(), self.framer.offset() - chunk.at as u64);
         let mut spans = Vec::new();
@@ -340,30 +383,46 @@ impl FrameBuffer {
         chunk.at = spans.last()?.frame().end;
         let records = Records::new(chunk.bytes.clone(), spans, first, offset).detached();
         if chunk.at == chunk.filled && self.size.is_grown() {
-            // The memory of a long record is released with its records, and not only when the next record is read.
+            // The memory of a long record is released with its records, and not only when the next
+            // record is read.
             self.size.advance(true, 0, None);
-            self.state = State::Filling { memory: Vec::new(), filled: 0 };
+            self.state = State::Filling {
+                memory: Vec::new(),
+                filled: 0,
+            };
         }
         Some(records)
     }
 
     /// Takes lost bytes from the front of the chunk; `None` if no corrupt range is being skipped.
     fn lost(&mut self, ended: bool) -> Option<Step> {
-        let State::Draining(chunk) = &self.state else { return None };
-        let (count, is_last) = match self.loss.as_mut()?.extent(chunk.rest(), ended, self.framer.record_bytes()) {
-            Extent::Whole(count) => (count, true),
-            Extent::Part(0) => return Some(Step::Need(None)),
-            Extent::Part(count) => (count, false),
-            Extent::Unsure { before, .. } if before >= MAX_PENDING_LOSS => (before, false),
-            // An eighth more, so that not each further position that looks like a record needs more bytes.
-            Extent::Unsure { need, .. } => return Some(Step::Need(Some(need + need / 8))),
+        let State::Draining(chunk) = &self.state else {
+            return None;
         };
-        self.lose(count, is_last).map(|lost| Step::Segment(Segment::Lost(lost)))
+        let (count, is_last) =
+            match self
+                .loss
+                .as_mut()?
+                .extent(chunk.rest(), ended, self.framer.record_bytes())
+            {
+                Extent::Whole(count) => (count, true),
+                Extent::Part(0) => return Some(Step::Need(None)),
+                Extent::Part(count) => (count, false),
+                Extent::Unsure { before, .. } if before >= MAX_PENDING_LOSS => (before, false),
+                // An eighth more, so that not each further position that looks like a record needs
+                // more bytes.
+                Extent::Unsure { need, .. } => return Some(Step::Need(Some(need + need / 8))),
+            };
+        self.lose(count, is_last)
+            .map(|lost| Step::Segment(Segment::Lost(lost)))
     }
 
-    /// Takes `count` lost bytes from the front of the chunk. `is_last` is true if the corrupt range ends with them.
+    /// Takes `count` lost bytes from the front of the chunk. `is_last` is true if the corrupt range
+    /// ends with them.
     fn lose(&mut self, count: usize, is_last: bool) -> Option<Lost> {
-        let State::Draining(chunk) = &mut self.state else { return None };
+        let State::Draining(chunk) = &mut self.state else {
+            return None;
+        };
         let loss = self.loss.as_mut()?;
         let lost = Lost {
             error: loss.error.take(),
@@ -381,10 +440,13 @@ impl FrameBuffer {
         Some(lost)
     }
 
-    /// Makes room for more bytes after the rest of the chunk, which moves to the front: of the same memory if no
-    /// records hold it. `need` is the number of bytes that the chunk has to have to go on, if that is known.
+    /// Makes room for more bytes after the rest of the chunk, which moves to the front: of the same
+    /// memory if no records hold it. `need` is the number of bytes that the chunk has to have to go
+    /// on, if that is known.
     fn refill(&mut self, need: Option<usize>) {
-        let State::Draining(Chunk { bytes, at, filled }) = &mut self.state else { return };
+        let State::Draining(Chunk { bytes, at, filled }) = &mut self.state else {
+            return;
+        };
         let (bytes, at, filled) = (mem::take(bytes), *at, *filled);
         let rest = filled - at;
         self.size.advance(at > 0, rest, need);
@@ -394,28 +456,37 @@ impl FrameBuffer {
                 memory.copy_within(at..filled, 0);
                 memory
             }
-            Ok(memory) => self.pool.copy(memory.get(at..filled).unwrap_or_default(), size),
+            Ok(memory) => self
+                .pool
+                .copy(memory.get(at..filled).unwrap_or_default(), size),
             Err(bytes) => {
-                let memory = self.pool.copy(bytes.get(at..filled).unwrap_or_default(), size);
+                let memory = self
+                    .pool
+                    .copy(bytes.get(at..filled).unwrap_or_default(), size);
                 if bytes.len() <= self.size.target() {
                     self.pool.add(bytes);
                 }
                 memory
             }
         };
-        self.state = State::Filling { memory, filled: rest };
+        self.state = State::Filling {
+            memory,
+            filled: rest,
+        };
     }
 }
 
 /// Copies as many bytes of `from` as fit into `to`, and returns their number.
 fn copy_prefix(from: &[u8], to: &mut [u8]) -> usize {
     let count = from.len().min(to.len());
-    to.split_at_mut(count).0.copy_from_slice(from.split_at(count).0);
+    to.split_at_mut(count)
+        .0
+        .copy_from_slice(from.split_at(count).0);
     count
 }
 
-/// The memory of the last chunks that were returned as records. Memory that is used again need not be cleared, and may
-/// still be in a core's cache.
+/// The memory of the last chunks that were returned as records. Memory that is used again need not
+/// be cleared, and may still be in a core's cache.
 #[derive(Debug, Default)]
 struct Pool(VecDeque<Buffer>);
 
@@ -430,7 +501,10 @@ impl Pool {
 
     /// Returns memory of `size` bytes that begins with a copy of `rest`.
     fn copy(&mut self, rest: &[u8], size: usize) -> Vec<u8> {
-        debug_assert!(rest.len() <= size, "the rest of a chunk is longer than the next chunk");
+        debug_assert!(
+            rest.len() <= size,
+            "the rest of a chunk is longer than the next chunk"
+        );
         let mut memory = self.take(size);
         copy_prefix(rest, &mut memory);
         memory
@@ -454,8 +528,8 @@ mod tests {
     use super::*;
     use crate::frame::{self, FOOTER, HEADER, chunk_size::GROWTH, records::SPARSE};
 
-    /// Reads a stream of `count` records that fill a chunk each, while the last `keep` chunks are held. Returns the
-    /// address of each record.
+    /// Reads a stream of `count` records that fill a chunk each, while the last `keep` chunks are
+    /// held. Returns the address of each record.
     fn places(count: u8, keep: usize) -> Vec<*const u8> {
         let mut stream = Vec::new();
         for record in 0..count {
@@ -474,7 +548,9 @@ mod tests {
             places.push(records.chunk().as_ptr());
             held.push_back((number, records));
             assert!(buffer.next(false).unwrap().is_none());
-            assert!(held.iter().all(|(number, records)| records.data(0).unwrap().iter().all(|byte| byte == number)));
+            assert!(held.iter().all(|(number, records)| {
+                records.data(0).unwrap().iter().all(|byte| byte == number)
+            }));
             held.drain(..held.len() - keep.min(held.len()));
         }
         places
@@ -483,11 +559,15 @@ mod tests {
     #[test]
     fn memory_of_dropped_records_is_used_again() {
         let places = places(20, 1);
-        assert!(places[10..].iter().all(|place| places[..10].contains(place)));
+        assert!(
+            places[10..]
+                .iter()
+                .all(|place| places[..10].contains(place))
+        );
     }
 
-    /// Reads a stream with a record of 1 KiB in every 64 KiB. Returns the number of records, and the bytes of memory
-    /// that they hold together.
+    /// Reads a stream with a record of 1 KiB in every 64 KiB. Returns the number of records, and
+    /// the bytes of memory that they hold together.
     fn held_by_sparse_records(junk: &[u8]) -> (usize, usize) {
         let (mut stream, payload) = (Vec::new(), [7; 1024]);
         for _ in 0..100 {
@@ -499,13 +579,19 @@ mod tests {
         for segment in buffer.segments(&stream) {
             if let Segment::Records(records) = segment.unwrap() {
                 let position = records.position(0);
-                assert_eq!(position.offset as usize % (payload.len() + HEADER + FOOTER + junk.len()), 0);
+                assert_eq!(
+                    position.offset as usize % (payload.len() + HEADER + FOOTER + junk.len()),
+                    0
+                );
                 assert_eq!(records.data(0), Some(payload.as_slice()));
                 assert!(records.check_crc(0).is_ok());
                 all.push(records);
             }
         }
-        (all.len(), all.iter().map(|records| records.chunk().capacity()).sum())
+        (
+            all.len(),
+            all.iter().map(|records| records.chunk().capacity()).sum(),
+        )
     }
 
     #[test]
@@ -534,13 +620,28 @@ mod tests {
 
     #[test]
     fn the_last_chunk_before_that_of_a_long_record_has_a_fraction_of_it() {
-        for length in [4096, 20_000, 32_751, 32_752, 32_753, 40_000, 65_535, 1 << 20, 5_000_001] {
+        for length in [
+            4096,
+            20_000,
+            32_751,
+            32_752,
+            32_753,
+            40_000,
+            65_535,
+            1 << 20,
+            5_000_001,
+        ] {
             let (sizes, records) = sizes_of_chunks(length);
             let frame = length + HEADER + FOOTER;
-            let [.., before, last] = sizes[..] else { panic!("{sizes:?}") };
+            let [.., before, last] = sizes[..] else {
+                panic!("{sizes:?}")
+            };
             assert_eq!((last, records.chunk().len()), (frame, frame), "{sizes:?}");
             assert!(before <= (frame.div_ceil(GROWTH)).max(4096), "{sizes:?}");
-            assert!(sizes.windows(2).all(|pair| pair[1] <= GROWTH * pair[0]), "{sizes:?}");
+            assert!(
+                sizes.windows(2).all(|pair| pair[1] <= GROWTH * pair[0]),
+                "{sizes:?}"
+            );
         }
     }
 
@@ -557,7 +658,11 @@ mod tests {
             while let Some(segment) = buffer.next(rest.is_empty()).unwrap() {
                 let records = segment.into_records().unwrap();
                 lengths.extend(records.iter().map(<[u8]>::len));
-                assert!(records.len() > 1 || lengths.last() == Some(&100) || records.reclaim().is_some());
+                assert!(
+                    records.len() > 1
+                        || lengths.last() == Some(&100)
+                        || records.reclaim().is_some()
+                );
             }
         }
         assert_eq!(lengths, [1 << 20, 100, 1 << 20]);

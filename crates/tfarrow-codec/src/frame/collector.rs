@@ -11,8 +11,8 @@
 //! take()        [frame][frame][frame] become Records; the part begins the next buffer
 //! ```
 //!
-//! The batch is full once it has `max_records` records, or if the next frame would exceed `max_bytes`. A batch always
-//! takes one frame, however long.
+//! The batch is full once it has `max_records` records, or if the next frame would exceed
+//! `max_bytes`. A batch always takes one frame, however long.
 
 use std::mem;
 
@@ -23,9 +23,9 @@ use crate::{Limits, Result};
 
 /// Copies frames from input that arrives in parts, until there are enough for a batch.
 ///
-/// A [`FrameBuffer`](super::FrameBuffer) returns the records of chunks, wherever these end. A collector stops after
-/// exactly as many records as a batch has, at the price of a copy. The batches thus do not depend on how the input is
-/// cut.
+/// A [`FrameBuffer`](super::FrameBuffer) returns the records of chunks, wherever these end. A
+/// collector stops after exactly as many records as a batch has, at the price of a copy. The
+/// batches thus do not depend on how the input is cut.
 #[derive(Debug)]
 pub(crate) struct FrameCollector {
     framer: Framer,
@@ -44,17 +44,27 @@ pub(crate) struct FrameCollector {
 }
 
 impl FrameCollector {
-    /// Creates a collector of at most `max_records` records with `max_bytes` bytes of frames for each batch, but always
-    /// one record.
+    /// Creates a collector of at most `max_records` records with `max_bytes` bytes of frames for
+    /// each batch, but always one record.
     pub(crate) fn new(max_records: usize, max_bytes: usize, limits: Limits) -> Self {
         let framer = Framer::new(limits);
-        Self { framer, buffer: Vec::new(), spans: Vec::new(), framed: 0, is_full: false, max_records, max_bytes }
+        Self {
+            framer,
+            buffer: Vec::new(),
+            spans: Vec::new(),
+            framed: 0,
+            is_full: false,
+            max_records,
+            max_bytes,
+        }
     }
 
-    /// Takes bytes off the front of `input`, and returns their number: fewer than there are only if the batch is full.
+    /// Takes bytes off the front of `input`, and returns their number: fewer than there are only if
+    /// the batch is full.
     ///
     /// # Errors
-    /// A length that is corrupt or exceeds [`Limits::record_bytes`], once the records before it were taken.
+    /// A length that is corrupt or exceeds [`Limits::record_bytes`], once the records before it
+    /// were taken.
     pub(crate) fn push(&mut self, input: &[u8]) -> Result<usize> {
         let mut rest = input;
         while !rest.is_empty() && self.capacity() > 0 {
@@ -69,7 +79,11 @@ impl FrameCollector {
 
     /// Number of records that still fit into the batch; 0 if it is full.
     pub(crate) fn capacity(&self) -> usize {
-        if self.is_full { 0 } else { self.max_records - self.spans.len() }
+        if self.is_full {
+            0
+        } else {
+            self.max_records - self.spans.len()
+        }
     }
 
     /// Returns the records of the batch, and begins the next one; `None` if there are none.
@@ -97,12 +111,15 @@ impl FrameCollector {
 
     /// The bytes of the next frame, which is not complete.
     fn part(&self) -> &[u8] {
-        debug_assert!(self.framed <= self.buffer.len(), "a frame ends after the buffer");
+        debug_assert!(
+            self.framed <= self.buffer.len(),
+            "a frame ends after the buffer"
+        );
         self.buffer.get(self.framed..).unwrap_or_default()
     }
 
-    /// Takes the complete frames at the front of `input` that fit into the batch, and returns the number of their
-    /// bytes.
+    /// Takes the complete frames at the front of `input` that fit into the batch, and returns the
+    /// number of their bytes.
     fn push_frames(&mut self, input: &[u8]) -> usize {
         if !self.part().is_empty() {
             return 0;
@@ -120,13 +137,15 @@ impl FrameCollector {
         let new = self.spans.get_mut(before..).unwrap_or_default();
         let taken = new.last().map_or(0, |last| last.frame().end);
         new.iter_mut().for_each(|span| span.start += framed);
-        self.buffer.extend_from_slice(input.get(..taken).unwrap_or_default());
+        self.buffer
+            .extend_from_slice(input.get(..taken).unwrap_or_default());
         self.complete(taken);
         taken
     }
 
-    /// Takes bytes of one frame: the rest of its header or, if that is complete, the rest of the frame. Returns their
-    /// number; 0 if the frame has to wait for the next batch, which is then full.
+    /// Takes bytes of one frame: the rest of its header or, if that is complete, the rest of the
+    /// frame. Returns their number; 0 if the frame has to wait for the next batch, which is then
+    /// full.
     ///
     /// The error of a header waits until the records before it are taken, as a batch of their own.
     fn push_part(&mut self, input: &[u8]) -> Result<usize> {
@@ -145,7 +164,8 @@ impl FrameCollector {
         let bytes = input.get(..missing).unwrap_or(input);
         self.buffer.extend_from_slice(bytes);
         if bytes.len() == missing && need.is_some() {
-            self.framer.cut(&self.buffer, self.framed, &mut self.spans)?;
+            self.framer
+                .cut(&self.buffer, self.framed, &mut self.spans)?;
             self.complete(self.buffer.len() - self.framed);
         }
         Ok(bytes.len())
@@ -156,7 +176,8 @@ impl FrameCollector {
         self.spans.is_empty() || self.framed + frame <= self.max_bytes
     }
 
-    /// Counts `bytes` bytes of complete frames, and notes whether the batch has all the bytes that it may have.
+    /// Counts `bytes` bytes of complete frames, and notes whether the batch has all the bytes that
+    /// it may have.
     fn complete(&mut self, bytes: usize) {
         self.framed += bytes;
         self.is_full = self.framed > 0 && self.framed >= self.max_bytes;

@@ -1,7 +1,9 @@
-//! The frames of a TFRecord stream: `length: u64 | masked CRC of length | payload | masked CRC of payload`.
+//! The frames of a TFRecord stream: `length: u64 | masked CRC of length | payload | masked CRC of
+//! payload`.
 //!
-//! Integers are little-endian, and CRCs are masked CRC32C, as in `tensorflow/core/lib/io/record_writer.h`. A length is
-//! used only after its CRC was checked. This module does not read payloads.
+//! Integers are little-endian, and CRCs are masked CRC32C, as in
+//! `tensorflow/core/lib/io/record_writer.h`. A length is used only after its CRC was checked. This
+//! module does not read payloads.
 //!
 //! ```text
 //! bytes ─▶ FrameBuffer::{spare, advance} ─▶ FrameBuffer::next ─▶ Segment::Records | Segment::Lost
@@ -10,8 +12,8 @@
 //! - [`records()`] frames a stream that is in memory.
 //! - [`FrameBuffer`] frames a stream that arrives in parts, and can skip corrupt bytes (`resync`).
 //! - [`Records`] holds complete records, which lie in one reference-counted chunk of memory.
-//! - [`Framer`] contains the only loop that cuts bytes into frames; [`Outline`] finds the frames of a stream without their
-//!   payloads.
+//! - [`Framer`] contains the only loop that cuts bytes into frames; [`Outline`] finds the frames of
+//!   a stream without their payloads.
 //! - `collector` gathers the frames of one batch for the push [`Decoder`](crate::Decoder).
 
 mod buffer;
@@ -46,28 +48,33 @@ pub const FOOTER: usize = 4;
 /// Size in bytes of the chunks in which [`records()`] returns records.
 const CHUNK_BYTES: usize = 2 << 20;
 
-/// Returns the length in bytes of the payload of the frame that `bytes` begins with, or `None` if `bytes` is shorter
-/// than a header or the CRC of the length does not match.
+/// Returns the length in bytes of the payload of the frame that `bytes` begins with, or `None` if
+/// `bytes` is shorter than a header or the CRC of the length does not match.
 ///
-/// Use it to distinguish a TFRecord file from other files: the format has no magic number, and one of 2^32 random
-/// headers passes.
+/// Use it to distinguish a TFRecord file from other files: the format has no magic number, and one
+/// of 2^32 random headers passes.
 pub fn length(bytes: &[u8]) -> Option<u64> {
     let header = bytes.first_chunk::<HEADER>()?;
     let (length, expected, found) = split(header);
     (expected == found).then_some(length)
 }
 
-/// Splits a header into the length of the payload, the masked CRC computed from the length, and the masked CRC stored.
+/// Splits a header into the length of the payload, the masked CRC computed from the length, and the
+/// masked CRC stored.
 fn split(header: &[u8; HEADER]) -> (u64, u32, u32) {
     let [a, b, c, d, e, f, g, h, crc @ ..] = *header;
     let length = [a, b, c, d, e, f, g, h];
-    (u64::from_le_bytes(length), masked(&length), u32::from_le_bytes(crc))
+    (
+        u64::from_le_bytes(length),
+        masked(&length),
+        u32::from_le_bytes(crc),
+    )
 }
 
 /// Returns the records of a TFRecord stream that is in memory, in groups of about 2 MiB.
 ///
-/// The stream is copied group by group, so that the [`Records`] do not borrow `bytes`. Payloads are not read:
-/// [`Records::verify`] checks their CRCs.
+/// The stream is copied group by group, so that the [`Records`] do not borrow `bytes`. Payloads are
+/// not read: [`Records::verify`] checks their CRCs.
 ///
 /// ```
 /// use tfarrow_codec::{Limits, frame};
@@ -82,25 +89,27 @@ fn split(header: &[u8; HEADER]) -> (u64, u32, u32) {
 /// ```
 ///
 /// # Errors
-/// A length that is corrupt or exceeds [`Limits::record_bytes`], and a stream that ends inside a frame. The records
-/// before the error are returned first; the error is the last item.
+/// A length that is corrupt or exceeds [`Limits::record_bytes`], and a stream that ends inside a
+/// frame. The records before the error are returned first; the error is the last item.
 pub fn records(bytes: &[u8], limits: Limits) -> impl Iterator<Item = Result<Records>> {
     let segments = FrameBuffer::new(CHUNK_BYTES, limits).segments(bytes);
     segments.filter_map(|segment| segment.map(Segment::into_records).transpose())
 }
 
-/// Returns each frame of `bytes` with its payload, up to the first frame that is incomplete or has a corrupt length.
-/// For frames that the caller has written itself.
+/// Returns each frame of `bytes` with its payload, up to the first frame that is incomplete or has
+/// a corrupt length. For frames that the caller has written itself.
 #[doc(hidden)]
 pub fn frames(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut spans = Vec::new();
     // The error has no use here: iteration ends before the frame that it is about.
     Framer::default().cut(bytes, 0, &mut spans).ok();
-    spans.into_iter().filter_map(|span| Some((bytes.get(span.frame())?, bytes.get(span.payload())?)))
+    spans
+        .into_iter()
+        .filter_map(|span| Some((bytes.get(span.frame())?, bytes.get(span.payload())?)))
 }
 
-/// Appends a record as a frame to `out`: header, payload and footer. The payload may have any length; readers reject
-/// more than [`MOST_RECORD_BYTES`](crate::MOST_RECORD_BYTES).
+/// Appends a record as a frame to `out`: header, payload and footer. The payload may have any
+/// length; readers reject more than [`MOST_RECORD_BYTES`](crate::MOST_RECORD_BYTES).
 ///
 /// ```
 /// use tfarrow_codec::frame;
@@ -124,7 +133,10 @@ pub(crate) fn begin(length: usize, out: &mut Vec<u8>) {
 
 /// Appends the footer of the record whose payload is the part of `out` from `start` to its end.
 pub(crate) fn end(start: usize, out: &mut Vec<u8>) {
-    debug_assert!(start <= out.len(), "the payload begins after the end of the output");
+    debug_assert!(
+        start <= out.len(),
+        "the payload begins after the end of the output"
+    );
     let crc = masked(out.get(start..).unwrap_or_default());
     out.extend_from_slice(&crc.to_le_bytes());
 }

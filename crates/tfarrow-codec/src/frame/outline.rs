@@ -22,8 +22,9 @@ pub struct FrameRange {
     pub bytes: usize,
 }
 
-/// Finds the records of a stream by their headers, in the chunks in which a [`FrameBuffer`](super::FrameBuffer) returns them.
-/// Readers of these ranges therefore make the same batches as a reader of the stream.
+/// Finds the records of a stream by their headers, in the chunks in which a
+/// [`FrameBuffer`](super::FrameBuffer) returns them. Readers of these ranges therefore make the
+/// same batches as a reader of the stream.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Outline {
@@ -37,7 +38,12 @@ pub struct Outline {
 impl Outline {
     /// Creates an outline of a stream from its beginning, with chunks of `target` bytes.
     pub fn new(target: usize, limits: Limits) -> Self {
-        Self { framer: Framer::new(limits), size: ChunkSize::new(target), first: 0, offset: 0 }
+        Self {
+            framer: Framer::new(limits),
+            size: ChunkSize::new(target),
+            first: 0,
+            offset: 0,
+        }
     }
 
     /// The number of the next record.
@@ -50,17 +56,19 @@ impl Outline {
         self.framer.offset()
     }
 
-    /// The chunk that contains the next record: the number of its first record, its offset, and its size.
+    /// The chunk that contains the next record: the number of its first record, its offset, and its
+    /// size.
     pub fn chunk(&self) -> (u64, u64, ChunkSize) {
         (self.first, self.offset, self.size)
     }
 
-    /// The next records of a stream of `size` bytes: at most `rows`, whose payloads have at most `bytes`, but at least one
-    /// record; `None` at the end of the stream. `header` returns the header of a frame at an offset.
+    /// The next records of a stream of `size` bytes: at most `rows`, whose payloads have at most
+    /// `bytes`, but at least one record; `None` at the end of the stream. `header` returns the
+    /// header of a frame at an offset.
     ///
     /// # Errors
-    /// Errors of `header`; a length that is corrupt or exceeds the limit, and a stream that ends inside a frame. The records
-    /// before these are returned first.
+    /// Errors of `header`; a length that is corrupt or exceeds the limit, and a stream that ends
+    /// inside a frame. The records before these are returned first.
     pub fn next<E: From<crate::Error>>(
         &mut self,
         size: u64,
@@ -93,7 +101,12 @@ impl Outline {
             records += 1;
         }
         let bytes = (self.framer.offset() - offset) as usize;
-        Ok((records > 0).then_some(FrameRange { first, records, offset, bytes }))
+        Ok((records > 0).then_some(FrameRange {
+            first,
+            records,
+            offset,
+            bytes,
+        }))
     }
 
     /// The length of the next frame, which is complete.
@@ -103,7 +116,10 @@ impl Outline {
         header: &mut impl FnMut(u64) -> Result<[u8; HEADER], E>,
     ) -> Result<usize, E> {
         let left = size - self.framer.offset();
-        let truncated = |expected| ErrorKind::Truncated { found: left, expected };
+        let truncated = |expected| ErrorKind::Truncated {
+            found: left,
+            expected,
+        };
         if left < HEADER as u64 {
             return Err(self.framer.error(truncated(None)).into());
         }
@@ -139,11 +155,17 @@ mod tests {
     use crate::{FrameBuffer, frame::write};
 
     /// The ranges of a stream, or those before an error.
-    fn ranges(stream: &[u8], target: usize, rows: usize, bytes: usize) -> (Vec<FrameRange>, Option<String>) {
+    fn ranges(
+        stream: &[u8],
+        target: usize,
+        rows: usize,
+        bytes: usize,
+    ) -> (Vec<FrameRange>, Option<String>) {
         let mut outline = Outline::new(target, Limits::default());
         let mut all = Vec::new();
         loop {
-            let header = |at: u64| Ok::<_, crate::Error>(*stream[at as usize..].first_chunk().unwrap());
+            let header =
+                |at: u64| Ok::<_, crate::Error>(*stream[at as usize..].first_chunk().unwrap());
             match outline.next(stream.len() as u64, rows, bytes, header) {
                 Ok(Some(range)) => all.push(range),
                 Ok(None) => return (all, None),
@@ -153,7 +175,12 @@ mod tests {
     }
 
     /// The ranges of the records that a buffer returns, as `Records::fit` divides them.
-    fn read(stream: &[u8], target: usize, rows: usize, bytes: usize) -> (Vec<FrameRange>, Option<String>) {
+    fn read(
+        stream: &[u8],
+        target: usize,
+        rows: usize,
+        bytes: usize,
+    ) -> (Vec<FrameRange>, Option<String>) {
         let mut all = Vec::new();
         for segment in FrameBuffer::new(target, Limits::default()).segments(stream) {
             let mut records = match segment {
@@ -163,7 +190,12 @@ mod tests {
             while !records.is_empty() {
                 let (some, rest) = records.clone().split_at(records.fit(rows, bytes));
                 let (first, offset) = (some.first(), some.position(0).offset);
-                all.push(FrameRange { first, records: some.len(), offset, bytes: some.bytes() });
+                all.push(FrameRange {
+                    first,
+                    records: some.len(),
+                    offset,
+                    bytes: some.bytes(),
+                });
                 records = rest;
             }
         }

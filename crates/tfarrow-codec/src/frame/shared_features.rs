@@ -25,7 +25,9 @@ pub struct SharedFeatures {
 impl SharedFeatures {
     /// The features of an `Example`, which has some.
     pub(crate) fn of_example(example: Vec<u8>) -> Self {
-        Self { example: Some(example.into()) }
+        Self {
+            example: Some(example.into()),
+        }
     }
 
     /// Returns whether there are no features.

@@ -1,9 +1,9 @@
 //! The names of columns, which follow from the names of features.
 //!
-//! A column has the name of its feature, unless that name is taken: by a virtual column (`_tfarrow..`), or,
-//! for a feature list, by a context feature. Then it gets a prefix, repeated until the name is free. A feature with a
-//! column for each of its kinds gets names that end in the kind. Where the names differ, the feature's own name is in
-//! the metadata of the field.
+//! A column has the name of its feature, unless that name is taken: by a virtual column
+//! (`_tfarrow..`), or, for a feature list, by a context feature. Then it gets a prefix, repeated
+//! until the name is free. A feature with a column for each of its kinds gets names that end in the
+//! kind. Where the names differ, the feature's own name is in the metadata of the field.
 //!
 //! ```text
 //! feature                        column                     tfarrow.feature
@@ -38,8 +38,8 @@ impl Named<'_> {
     }
 }
 
-/// Returns the name of each column. Columns that keep their feature's name come first, in the order given, so that no
-/// other column takes it.
+/// Returns the name of each column. Columns that keep their feature's name come first, in the order
+/// given, so that no other column takes it.
 pub(crate) fn column_names<'a>(columns: impl Iterator<Item = Named<'a>> + Clone) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names: Vec<Option<String>> = columns.clone().map(|_| None).collect();
@@ -56,8 +56,19 @@ pub(crate) fn column_names<'a>(columns: impl Iterator<Item = Named<'a>> + Clone)
 }
 
 /// Returns the first name that is neither taken nor reserved.
-fn free_name(Named { role, feature, kind }: Named<'_>, taken: &HashSet<String>) -> String {
-    let prefix = if role == Role::Sequence { "feature_lists/" } else { "features/" };
+fn free_name(
+    Named {
+        role,
+        feature,
+        kind,
+    }: Named<'_>,
+    taken: &HashSet<String>,
+) -> String {
+    let prefix = if role == Role::Sequence {
+        "feature_lists/"
+    } else {
+        "features/"
+    };
     let mut column = match kind {
         Some(kind) => format!("{feature}/{}", kind.name()),
         None => feature.to_owned(),
@@ -74,29 +85,51 @@ mod tests {
 
     #[track_caller]
     fn check(features: &[(Role, &str)], expect: &[&str]) {
-        let named = features.iter().map(|(role, feature)| Named { role: *role, feature, kind: None });
+        let named = features.iter().map(|(role, feature)| Named {
+            role: *role,
+            feature,
+            kind: None,
+        });
         assert_eq!(column_names(named), expect);
     }
 
     #[test]
     fn names_are_kept_where_they_are_free() {
         check(&[(Role::Context, "a"), (Role::Sequence, "b")], &["a", "b"]);
-        check(&[(Role::Sequence, "a"), (Role::Context, "a")], &["feature_lists/a", "a"]);
-        check(&[(Role::Feature, "_tfarrow_unset")], &["features/_tfarrow_unset"]);
+        check(
+            &[(Role::Sequence, "a"), (Role::Context, "a")],
+            &["feature_lists/a", "a"],
+        );
+        check(
+            &[(Role::Feature, "_tfarrow_unset")],
+            &["features/_tfarrow_unset"],
+        );
     }
 
     #[test]
     fn a_prefix_is_repeated_until_the_name_is_free() {
         check(
-            &[(Role::Context, "a"), (Role::Context, "feature_lists/a"), (Role::Sequence, "a")],
+            &[
+                (Role::Context, "a"),
+                (Role::Context, "feature_lists/a"),
+                (Role::Sequence, "a"),
+            ],
             &["a", "feature_lists/a", "feature_lists/feature_lists/a"],
         );
     }
 
     #[test]
     fn columns_of_kinds_are_named_after_them() {
-        let named = |feature, kind| Named { role: Role::Feature, feature, kind };
-        let columns = [named("a", Some(Kind::Int64)), named("a", Some(Kind::Bytes)), named("a/int64_list", None)];
+        let named = |feature, kind| Named {
+            role: Role::Feature,
+            feature,
+            kind,
+        };
+        let columns = [
+            named("a", Some(Kind::Int64)),
+            named("a", Some(Kind::Bytes)),
+            named("a/int64_list", None),
+        ];
         let expect = ["features/a/int64_list", "a/bytes_list", "a/int64_list"];
         assert_eq!(column_names(columns.into_iter()), expect);
     }

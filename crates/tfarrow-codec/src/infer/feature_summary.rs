@@ -28,8 +28,8 @@ pub struct KindSummary {
     pub utf8: bool,
     /// Number of values that are not empty; 0 if a value is not UTF-8. Meaningful for bytes only.
     pub filled: u64,
-    /// Number of values with a [control character](super::has_control_character); 0 if a value is not UTF-8. Meaningful for
-    /// bytes only.
+    /// Number of values with a [control character](super::has_control_character); 0 if a value is
+    /// not UTF-8. Meaningful for bytes only.
     pub controls: u64,
     /// Size of all values in bytes. Meaningful for bytes only.
     pub bytes: u64,
@@ -40,10 +40,11 @@ pub struct KindSummary {
 pub struct FeatureSummary {
     /// The name.
     pub name: String,
-    /// [`Role::Feature`]; for a feature list, [`Role::Sequence`]; for a feature of the examples of an
-    /// ExampleListWithContext, [`Role::Examples`]. See [`Summary::role`](super::Summary::role).
+    /// [`Role::Feature`]; for a feature list, [`Role::Sequence`]; for a feature of the examples of
+    /// an ExampleListWithContext, [`Role::Examples`]. See [`Summary::role`](super::Summary::role).
     pub role: Role,
-    /// Number of records, or of examples in lists, that have the feature, including those without a kind.
+    /// Number of records, or of examples in lists, that have the feature, including those without a
+    /// kind.
     pub present: u64,
     /// Number of records, or of steps of a feature list, that have the feature without a kind.
     pub unset: u64,
@@ -56,12 +57,22 @@ pub struct FeatureSummary {
 impl FeatureSummary {
     /// Creates the summary of a feature that no record has yet.
     pub(super) fn new(name: String, role: Role) -> Self {
-        Self { name, role, present: 0, unset: 0, steps: None, kinds: [None, None, None] }
+        Self {
+            name,
+            role,
+            present: 0,
+            unset: 0,
+            steps: None,
+            kinds: [None, None, None],
+        }
     }
 
     /// Returns the kinds that the feature has, with their properties.
     pub fn kinds(&self) -> impl Iterator<Item = (Kind, &KindSummary)> {
-        Kind::ALL.into_iter().zip(&self.kinds).filter_map(|(kind, seen)| Some((kind, seen.as_ref()?)))
+        Kind::ALL
+            .into_iter()
+            .zip(&self.kinds)
+            .filter_map(|(kind, seen)| Some((kind, seen.as_ref()?)))
     }
 
     /// Returns the kind; `None` if the feature has none or several.
@@ -76,8 +87,8 @@ impl FeatureSummary {
         self.kinds().nth(1).is_some()
     }
 
-    /// Returns the column of the feature in this layout; `None` if it has several kinds, or if it has none and is not a
-    /// feature list.
+    /// Returns the column of the feature in this layout; `None` if it has several kinds, or if it
+    /// has none and is not a feature list.
     pub fn column(&self, layout: Layout, role: Role) -> Option<Column> {
         let seen = self.kinds().next();
         if self.is_mixed() || (seen.is_none() && role != Role::Sequence) {
@@ -89,7 +100,10 @@ impl FeatureSummary {
 
     /// Returns the columns of the feature in this layout, one for each of its kinds.
     pub(super) fn columns(&self, layout: Layout, role: Role) -> impl Iterator<Item = Column> {
-        let split = self.kinds().filter(|_| self.is_mixed()).map(move |seen| self.of(Some(seen), layout, role));
+        let split = self
+            .kinds()
+            .filter(|_| self.is_mixed())
+            .map(move |seen| self.of(Some(seen), layout, role));
         self.column(layout, role).into_iter().chain(split)
     }
 
@@ -99,15 +113,24 @@ impl FeatureSummary {
         let values = seen.map_or(Values::Binary, |(kind, seen)| values_of(kind, seen, layout));
         let shape = match (role, layout) {
             (Role::Sequence, _) => Shape::Steps,
-            (_, Layout::Auto) if seen.is_some_and(|(_, seen)| seen.min_len == 1 && seen.max_len == 1) => Shape::Scalar,
+            (_, Layout::Auto)
+                if seen.is_some_and(|(_, seen)| seen.min_len == 1 && seen.max_len == 1) =>
+            {
+                Shape::Scalar
+            }
             _ => Shape::List,
         };
-        Column { feature, role, shape, values }
+        Column {
+            feature,
+            role,
+            shape,
+            values,
+        }
     }
 
-    /// Returns whether the column is suitable for all further records that fit it. The values so far decide whether they are
-    /// text, unless all are empty. Steps without a kind do not decide the kind. A feature without a kind has no column; a
-    /// record that gives it one does not fit.
+    /// Returns whether the column is suitable for all further records that fit it. The values so
+    /// far decide whether they are text, unless all are empty. Steps without a kind do not decide
+    /// the kind. A feature without a kind has no column; a record that gives it one does not fit.
     ///
     /// ```text
     /// int64_list only                              settled: another kind or, for a scalar, another length does not fit
@@ -120,7 +143,9 @@ impl FeatureSummary {
         let mut kinds = self.kinds();
         match (kinds.next(), kinds.next()) {
             (None, _) => self.role != Role::Sequence,
-            (Some((Kind::Bytes, seen)), None) => layout == Layout::List || !seen.utf8 || seen.filled > 0,
+            (Some((Kind::Bytes, seen)), None) => {
+                layout == Layout::List || !seen.utf8 || seen.filled > 0
+            }
             (Some(_), second) => second.is_none(),
         }
     }
@@ -154,18 +179,22 @@ fn values_of(kind: Kind, seen: &KindSummary, layout: Layout) -> Values {
 }
 
 impl KindSummary {
-    /// Returns whether byte strings are text: every value is UTF-8, not all are empty, and fewer than a tenth of those that
-    /// are not empty have a [control character](super::has_control_character). A tenth, since text from the web has stray ones.
+    /// Returns whether byte strings are text: every value is UTF-8, not all are empty, and fewer
+    /// than a tenth of those that are not empty have a [control
+    /// character](super::has_control_character). A tenth, since text from the web has stray ones.
     pub fn is_text(&self) -> bool {
         self.utf8 && self.controls < self.filled.div_ceil(10)
     }
 
-    /// Adds what further byte strings have of text. Counts of a feature that is not text are dropped, so that they do not depend
-    /// on the order of the values.
+    /// Adds what further byte strings have of text. Counts of a feature that is not text are
+    /// dropped, so that they do not depend on the order of the values.
     pub(super) fn add_text(&mut self, utf8: bool, filled: u64, controls: u64) {
         self.utf8 &= utf8;
-        (self.filled, self.controls) =
-            if self.utf8 { (self.filled + filled, self.controls + controls) } else { (0, 0) };
+        (self.filled, self.controls) = if self.utf8 {
+            (self.filled + filled, self.controls + controls)
+        } else {
+            (0, 0)
+        };
     }
 
     /// Adds the properties of another summary.

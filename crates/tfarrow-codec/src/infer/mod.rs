@@ -1,7 +1,9 @@
-//! Inference: a summary of each feature of a data set, from which schemas, reports and errors about types are made.
+//! Inference: a summary of each feature of a data set, from which schemas, reports and errors about
+//! types are made.
 //!
-//! Summaries merge, so that shards and chunks are observed in any order and on any thread. A feature of several kinds
-//! is not an error here: each kind is counted, and its first place is kept.
+//! Summaries merge, so that shards and chunks are observed in any order and on any thread. A
+//! feature of several kinds is not an error here: each kind is counted, and its first place is
+//! kept.
 //!
 //! ```text
 //! record 0   a = [1]      b = ["x"]          a   int64_list: 2 lists, 3 values, lengths 1 to 2
@@ -80,8 +82,8 @@ pub struct Place {
     pub shard: u32,
     /// The number of the record in its shard, from 0.
     pub record: u64,
-    /// The offset in bytes of the record's frame in the decompressed shard; `None` for a record that was encoded from a row
-    /// of a file of another format, such as Parquet.
+    /// The offset in bytes of the record's frame in the decompressed shard; `None` for a record
+    /// that was encoded from a row of a file of another format, such as Parquet.
     pub offset: Option<u64>,
 }
 
@@ -91,7 +93,11 @@ impl Place {
     pub fn parse_error(self, error: WireError, record_type: RecordType) -> Error {
         let kind = ErrorKind::of_wire(error, record_type);
         let error = Error::at(kind, self.record, self.offset.unwrap_or_default());
-        if self.offset.is_some() { error } else { error.of_row() }
+        if self.offset.is_some() {
+            error
+        } else {
+            error.of_row()
+        }
     }
 }
 
@@ -130,7 +136,8 @@ pub struct Summary {
     observer: Observer,
     /// The features and the feature lists, indexed by [`Side`](crate::example::walk::Side).
     sides: [SideSummary; 2],
-    /// The features of the examples in records that are an `ExampleListWithContext`, which have no feature lists.
+    /// The features of the examples in records that are an `ExampleListWithContext`, which have no
+    /// feature lists.
     example_sides: [SideSummary; 2],
     limits: Limits,
     /// The type of the records, if the caller knows it.
@@ -160,18 +167,25 @@ impl Summary {
         }
     }
 
-    /// States the type of the records, which decides where their features are: in an Example, or in the Examples of an
-    /// ExampleListWithContext, also if records have fields that the type does not define. By default, and for other types, each
-    /// record decides.
+    /// States the type of the records, which decides where their features are: in an Example, or in
+    /// the Examples of an ExampleListWithContext, also if records have fields that the type does
+    /// not define. By default, and for other types, each record decides.
     pub fn with_record_type(self, record_type: Option<RecordType>) -> Self {
-        Self { stated: record_type, ..self }
+        Self {
+            stated: record_type,
+            ..self
+        }
     }
 
-    /// Ignores names of features beyond [`Limits::features`] and [`Limits::name_bytes`] instead of failing. Which names
-    /// are ignored depends on the order of observation, so do not derive a schema from the summary.
+    /// Ignores names of features beyond [`Limits::features`] and [`Limits::name_bytes`] instead of
+    /// failing. Which names are ignored depends on the order of observation, so do not derive a
+    /// schema from the summary.
     #[doc(hidden)]
     pub fn ignoring_excess_names(self) -> Self {
-        Self { ignores_excess_names: true, ..self }
+        Self {
+            ignores_excess_names: true,
+            ..self
+        }
     }
 
     /// Sets the number of the shard for further records.
@@ -180,16 +194,18 @@ impl Summary {
         self.shard = shard;
     }
 
-    /// Adds records. A payload that is not an Example is only counted, and makes the record type raw.
+    /// Adds records. A payload that is not an Example is only counted, and makes the record type
+    /// raw.
     ///
     /// # Errors
-    /// A CRC that does not match, a record that exceeds a limit, or more names than the limits allow. All records
-    /// before that one are added.
+    /// A CRC that does not match, a record that exceeds a limit, or more names than the limits
+    /// allow. All records before that one are added.
     pub fn observe(&mut self, records: &Records, verify: VerifyCrc) -> Result<()> {
         self.observe_with(records, verify, &mut ())
     }
 
-    /// Adds records, and passes each record that parses to `observer`, which may compute more than a summary.
+    /// Adds records, and passes each record that parses to `observer`, which may compute more than
+    /// a summary.
     ///
     /// ```
     /// use tfarrow_codec::{Records, Summary, VerifyCrc, infer::{RecordObserver, SeenRecord, ValueList}};
@@ -231,15 +247,23 @@ impl Summary {
                 records.check_crc(index)?;
             }
             let (record, offset) = (records.first() + index as u64, records.offset(index));
-            let place = Place { shard: self.shard, record, offset };
+            let place = Place {
+                shard: self.shard,
+                record,
+                offset,
+            };
             if let Err(error) = self.add(shared, data, place, observer) {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }
-                // A record above a limit may be an Example, so that it does not count as one that does not parse.
+                // A record above a limit may be an Example, so that it does not count as one that
+                // does not parse.
                 if error.is_limit() {
-                    let record_type =
-                        if self.may_be_list(data) { RecordType::ExampleList } else { RecordType::SequenceExample };
+                    let record_type = if self.may_be_list(data) {
+                        RecordType::ExampleList
+                    } else {
+                        RecordType::SequenceExample
+                    };
                     return Err(records.parse_error(error, index, record_type, &self.limits));
                 }
                 self.counts.add_unparsable(data, place, error);
@@ -252,31 +276,52 @@ impl Summary {
 
     /// Checks that no name was above the limits, unless such names are ignored.
     fn check_names(&self) -> Result<()> {
-        if self.counts.traits.overflow && !self.ignores_excess_names { Err(self.too_many_names()) } else { Ok(()) }
+        if self.counts.traits.overflow && !self.ignores_excess_names {
+            Err(self.too_many_names())
+        } else {
+            Ok(())
+        }
     }
 
     /// Makes the error that the names of features exceed the limits.
     fn too_many_names(&self) -> Error {
-        let Limits { features: columns, name_bytes, .. } = self.limits;
+        let Limits {
+            features: columns,
+            name_bytes,
+            ..
+        } = self.limits;
         let is_full = |side: &SideSummary| side.names() >= columns;
-        let passed = if self.all_sides().any(is_full) { Limit::Columns } else { Limit::NameBytes };
-        Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed })
+        let passed = if self.all_sides().any(is_full) {
+            Limit::Columns
+        } else {
+            Limit::NameBytes
+        };
+        Error::usage(ErrorKind::ManyNames {
+            columns,
+            name_bytes,
+            passed,
+        })
     }
 
-    /// Adds a record that another summary has parsed, and passes it to `observer`. For summaries of slices of a data
-    /// set.
+    /// Adds a record that another summary has parsed, and passes it to `observer`. For summaries of
+    /// slices of a data set.
     ///
     /// # Errors
     /// More names than the limits allow.
     #[doc(hidden)]
-    pub fn observe_parsed<O: RecordObserver>(&mut self, record: &SeenRecord<'_>, observer: &mut O) -> Result<()> {
+    pub fn observe_parsed<O: RecordObserver>(
+        &mut self,
+        record: &SeenRecord<'_>,
+        observer: &mut O,
+    ) -> Result<()> {
         // The record was parsed by the other summary.
         let parsed = self.add(record.shared, record.data(), record.place(), observer);
         debug_assert_eq!(parsed, Ok(()));
         self.check_names()
     }
 
-    /// Adds a record that parses, with the features that it shares with others, which lists of Examples do not have.
+    /// Adds a record that parses, with the features that it shares with others, which lists of
+    /// Examples do not have.
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse; it changes nothing.
@@ -290,8 +335,11 @@ impl Summary {
         if self.may_be_list(data) && self.add_list(data, place)? {
             return Ok(());
         }
-        self.observer.record((shared, data), true, &mut self.sides, place, observer)?;
-        let Observer { traits, foreign, .. } = self.observer;
+        self.observer
+            .record((shared, data), true, &mut self.sides, place, observer)?;
+        let Observer {
+            traits, foreign, ..
+        } = self.observer;
         self.counts.add(data);
         self.counts.traits.merge(traits);
         self.counts.examples += u64::from(traits.has_value && foreign.is_none());
@@ -299,7 +347,8 @@ impl Summary {
         Ok(())
     }
 
-    /// Returns whether a record has the type `ExampleListWithContext`: by the stated type, or else by its own form.
+    /// Returns whether a record has the type `ExampleListWithContext`: by the stated type, or else
+    /// by its own form.
     #[inline]
     fn may_be_list(&self, data: &[u8]) -> bool {
         match self.stated {
@@ -309,11 +358,12 @@ impl Summary {
         }
     }
 
-    /// Adds a record that is an `ExampleListWithContext`. Returns `false`, and changes nothing, if it has an unknown field and
-    /// its type is not stated.
+    /// Adds a record that is an `ExampleListWithContext`. Returns `false`, and changes nothing, if
+    /// it has an unknown field and its type is not stated.
     ///
     /// # Errors
-    /// [`WireError`] for a record of which a part is no Example, or that exceeds a limit; it changes nothing.
+    /// [`WireError`] for a record of which a part is no Example, or that exceeds a limit; it
+    /// changes nothing.
     #[cold]
     fn add_list(&mut self, data: &[u8], place: Place) -> std::result::Result<bool, WireError> {
         // A record counts completely or not at all, so that all of it is checked first.
@@ -323,7 +373,13 @@ impl Summary {
             return Ok(false);
         }
         let list = ExampleList::parse(data, self.limits.nesting)?;
-        let Self { observer, counts, sides, example_sides, .. } = self;
+        let Self {
+            observer,
+            counts,
+            sides,
+            example_sides,
+            ..
+        } = self;
         let mut foreign = list.foreign.map(|(field, _)| field);
         let mut add = |part: &[u8], sides: &mut [SideSummary; 2]| {
             observer.record((&[], part), false, sides, place, &mut ())?;
@@ -331,8 +387,12 @@ impl Summary {
             foreign = foreign.or(observer.foreign);
             Ok(())
         };
-        list.context.iter().try_for_each(|context| add(context, sides))?;
-        list.examples.iter().try_for_each(|example| add(example, example_sides))?;
+        list.context
+            .iter()
+            .try_for_each(|context| add(context, sides))?;
+        list.examples
+            .iter()
+            .try_for_each(|example| add(example, example_sides))?;
         counts.add(data);
         counts.note_foreign(place, foreign);
         counts.note_list(place, list.examples.len());
@@ -341,7 +401,8 @@ impl Summary {
 
     /// Adds the records of another summary, for instance of another shard.
     ///
-    /// Of two places, the smaller one is kept. The result of several merges thus does not depend on their order.
+    /// Of two places, the smaller one is kept. The result of several merges thus does not depend on
+    /// their order.
     ///
     /// # Errors
     /// [`ErrorKind::ManyNames`] if the names of both exceed the limits.
@@ -363,8 +424,8 @@ impl Summary {
         self.counts.bytes
     }
 
-    /// Returns the number of records that look like Examples: they parse, have a feature with a value, and no unknown
-    /// field.
+    /// Returns the number of records that look like Examples: they parse, have a feature with a
+    /// value, and no unknown field.
     pub fn examples(&self) -> u64 {
         self.counts.examples
     }
@@ -374,7 +435,8 @@ impl Summary {
         self.counts.traits.overflow
     }
 
-    /// Returns the first record that is neither an Example nor a SequenceExample, with the parse error.
+    /// Returns the first record that is neither an Example nor a SequenceExample, with the parse
+    /// error.
     pub fn first_unparsable(&self) -> Option<(Place, WireError)> {
         self.counts.first_unparsable
     }
@@ -384,14 +446,15 @@ impl Summary {
         self.counts.unparsable
     }
 
-    /// Returns the first record with a field that neither an Example nor a SequenceExample has, and the number of that
-    /// field.
+    /// Returns the first record with a field that neither an Example nor a SequenceExample has, and
+    /// the number of that field.
     pub fn foreign(&self) -> Option<(Place, u32)> {
         self.counts.foreign
     }
 
-    /// Removes the records that do not parse from the counts, for a reader that skips them. The summary is then that of
-    /// the other records. Returns the number of removed records, and the shard and the error of the first one.
+    /// Removes the records that do not parse from the counts, for a reader that skips them. The
+    /// summary is then that of the other records. Returns the number of removed records, and the
+    /// shard and the error of the first one.
     #[doc(hidden)]
     pub fn drop_unparsable(&mut self) -> Option<(u64, u32, Error)> {
         let unparsable = std::mem::take(&mut self.counts.unparsable);
@@ -400,7 +463,11 @@ impl Summary {
         self.counts.foreign = None;
         let (place, error) = self.counts.first_unparsable.take()?;
         let record_type = self.stated.unwrap_or_else(|| self.parsed_type());
-        Some((unparsable, place.shard, place.parse_error(error, record_type)))
+        Some((
+            unparsable,
+            place.shard,
+            place.parse_error(error, record_type),
+        ))
     }
 
     /// Returns the first record that is an `ExampleListWithContext`.
@@ -408,27 +475,42 @@ impl Summary {
         self.counts.first_list
     }
 
-    /// Returns the number of messages that may have a feature of this [role](Self::role): records, or the examples in them.
+    /// Returns the number of messages that may have a feature of this [role](Self::role): records,
+    /// or the examples in them.
     pub fn instances(&self, role: Role) -> u64 {
-        if role == Role::Examples { self.counts.listed_examples } else { self.counts.records }
+        if role == Role::Examples {
+            self.counts.listed_examples
+        } else {
+            self.counts.records
+        }
     }
 
-    /// Returns the type of the records: Example or SequenceExample if every record parses, some feature has a value,
-    /// and no record has an unknown field; ExampleListWithContext if every record with a value is one; otherwise raw.
-    /// Protobuf skips unknown fields, so that other messages often parse: without the rules about values and unknown
-    /// fields they would be Examples without features.
+    /// Returns the type of the records: Example or SequenceExample if every record parses, some
+    /// feature has a value, and no record has an unknown field; ExampleListWithContext if every
+    /// record with a value is one; otherwise raw. Protobuf skips unknown fields, so that other
+    /// messages often parse: without the rules about values and unknown fields they would be
+    /// Examples without features.
     pub fn record_type(&self) -> RecordType {
-        if self.counts.first_unparsable.is_some() { RecordType::Raw } else { self.parsed_type() }
+        if self.counts.first_unparsable.is_some() {
+            RecordType::Raw
+        } else {
+            self.parsed_type()
+        }
     }
 
-    /// Returns the type of the records that parse, by the rules of [`record_type`](Self::record_type).
+    /// Returns the type of the records that parse, by the rules of
+    /// [`record_type`](Self::record_type).
     pub fn parsed_type(&self) -> RecordType {
         let traits = self.counts.traits;
         let is_list = self.counts.first_list.is_some();
         if self.counts.foreign.is_some() || is_list == traits.has_value {
             RecordType::Raw
         } else if is_list {
-            if traits.has_lists { RecordType::Raw } else { RecordType::ExampleList }
+            if traits.has_lists {
+                RecordType::Raw
+            } else {
+                RecordType::ExampleList
+            }
         } else if traits.has_lists {
             RecordType::SequenceExample
         } else {
@@ -436,10 +518,14 @@ impl Summary {
         }
     }
 
-    /// Returns all features, ordered by name; of one name, a context feature before a feature list and before a feature of
-    /// examples in lists.
+    /// Returns all features, ordered by name; of one name, a context feature before a feature list
+    /// and before a feature of examples in lists.
     pub fn features(&self) -> impl Iterator<Item = &FeatureSummary> {
-        let mut features: Vec<_> = self.all_sides().flat_map(|side| &side.features).filter(|f| f.present > 0).collect();
+        let mut features: Vec<_> = self
+            .all_sides()
+            .flat_map(|side| &side.features)
+            .filter(|f| f.present > 0)
+            .collect();
         features.sort_by(|a, b| order(a, b));
         features.into_iter()
     }
@@ -457,10 +543,12 @@ impl Summary {
         self.sides.iter().chain(&self.example_sides)
     }
 
-    /// Returns whether a record has a feature of this role, which is [`Role::Feature`] or [`Role::Examples`], without a
-    /// kind.
+    /// Returns whether a record has a feature of this role, which is [`Role::Feature`] or
+    /// [`Role::Examples`], without a kind.
     pub fn has_unset(&self, role: Role) -> bool {
-        self.all_sides().flat_map(|side| &side.features).any(|f| f.role == role && f.unset > 0)
+        self.all_sides()
+            .flat_map(|side| &side.features)
+            .any(|f| f.role == role && f.unset > 0)
     }
 
     /// Returns the first feature, by name, with several kinds.
@@ -468,32 +556,42 @@ impl Summary {
         self.features().find(|feature| feature.is_mixed())
     }
 
-    /// Returns whether the [schema](Self::schema) of the records so far is suitable for any larger data set all records
-    /// of which fit it. A record fits if a [strict](crate::DecoderBuilder::with_strict) decoder of the schema reads it
-    /// without an error, without [unknown](crate::BatchDecoder::unknown_features) or
-    /// [excess](crate::BatchDecoder::excess_features) features, and without [features without a kind that no column
-    /// names](crate::BatchDecoder::lost_unset).
+    /// Returns whether the [schema](Self::schema) of the records so far is suitable for any larger
+    /// data set all records of which fit it. A record fits if a
+    /// [strict](crate::DecoderBuilder::with_strict) decoder of the schema reads it without an
+    /// error, without [unknown](crate::BatchDecoder::unknown_features) or
+    /// [excess](crate::BatchDecoder::excess_features) features, and without [features without a
+    /// kind that no column names](crate::BatchDecoder::lost_unset).
     ///
-    /// A sample with a settled schema can replace a pass over all records: if all of them fit while decoding, that pass
-    /// would have inferred the same schema, except that it may tell text from bytes in another way. The values of the sample
-    /// decide about that, since all values fit a column of bytes, and all that are UTF-8 a column of text.
+    /// A sample with a settled schema can replace a pass over all records: if all of them fit while
+    /// decoding, that pass would have inferred the same schema, except that it may tell text from
+    /// bytes in another way. The values of the sample decide about that, since all values fit a
+    /// column of bytes, and all that are UTF-8 a column of text.
     #[doc(hidden)]
     pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
         match record_type.unwrap_or_else(|| self.record_type()) {
-            // Whether all records are raw, and which one is the first that does not parse, depends on all of them.
+            // Whether all records are raw, and which one is the first that does not parse, depends
+            // on all of them.
             RecordType::Raw => record_type.is_some(),
             // A decoder of lists does not report which records fit.
             RecordType::ExampleList => false,
             record_type => {
-                self.features_of(record_type).next().is_some() && self.first_unsettled(layout, record_type).is_none()
+                self.features_of(record_type).next().is_some()
+                    && self.first_unsettled(layout, record_type).is_none()
             }
         }
     }
 
-    /// Returns the first feature of records of this type whose column a further record may change, although the record fits it.
+    /// Returns the first feature of records of this type whose column a further record may change,
+    /// although the record fits it.
     #[doc(hidden)]
-    pub fn first_unsettled(&self, layout: Layout, record_type: RecordType) -> Option<&FeatureSummary> {
-        self.features_of(record_type).find(|feature| !feature.is_settled(layout))
+    pub fn first_unsettled(
+        &self,
+        layout: Layout,
+        record_type: RecordType,
+    ) -> Option<&FeatureSummary> {
+        self.features_of(record_type)
+            .find(|feature| !feature.is_settled(layout))
     }
 
     /// Returns the features that records of this type have. Raw records and messages have none.
@@ -506,8 +604,8 @@ impl Summary {
         })
     }
 
-    /// Returns the schema of all records: columns ordered by name, then virtual columns. `record_type` overrides
-    /// the [inferred type](Self::record_type).
+    /// Returns the schema of all records: columns ordered by name, then virtual columns.
+    /// `record_type` overrides the [inferred type](Self::record_type).
     ///
     /// # Errors
     /// [`ErrorKind::MixedKinds`] for a feature of several kinds.
@@ -515,14 +613,16 @@ impl Summary {
         self.schema_with(layout, record_type, OnConflict::Fail)
     }
 
-    /// Returns the schema as [`schema`](Self::schema) does, with a choice for features of several kinds.
+    /// Returns the schema as [`schema`](Self::schema) does, with a choice for features of several
+    /// kinds.
     ///
     /// ```text
     /// a: int64_list and bytes_list     Fail: an error     Split: columns "a/int64_list" and "a/bytes_list"
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::MixedKinds`] for a feature of several kinds, if `on_conflict` is [`OnConflict::Fail`].
+    /// [`ErrorKind::MixedKinds`] for a feature of several kinds, if `on_conflict` is
+    /// [`OnConflict::Fail`].
     pub fn schema_with(
         &self,
         layout: Layout,
@@ -533,21 +633,25 @@ impl Summary {
         match record_type {
             RecordType::Raw => return Ok(schema::raw_schema(Values::Binary)),
             RecordType::Message => {
-                let reason = "the columns of messages follow from their descriptor, which is not given".to_owned();
+                let reason =
+                    "the columns of messages follow from their descriptor, which is not given"
+                        .to_owned();
                 return Err(Error::usage(ErrorKind::Descriptors(reason)));
             }
             RecordType::Example | RecordType::SequenceExample | RecordType::ExampleList => {}
         }
         if on_conflict == OnConflict::Fail
-            && let Some(feature) = self.features_of(record_type).find(|feature| feature.is_mixed())
+            && let Some(feature) = self
+                .features_of(record_type)
+                .find(|feature| feature.is_mixed())
         {
             return Err(mixed(feature));
         }
         Ok(self.schema_of_features(layout, record_type, |_| true))
     }
 
-    /// Returns the schema of the features for which `is_wanted` is true, of records that have features. A feature of several
-    /// kinds has a column for each of them.
+    /// Returns the schema of the features for which `is_wanted` is true, of records that have
+    /// features. A feature of several kinds has a column for each of them.
     #[doc(hidden)]
     pub fn schema_of_features(
         &self,
@@ -555,8 +659,11 @@ impl Summary {
         record_type: RecordType,
         is_wanted: impl Fn(&FeatureSummary) -> bool,
     ) -> SchemaRef {
-        let wanted = self.features_of(record_type).filter(|feature| is_wanted(feature));
-        let (examples, others): (Vec<_>, Vec<_>) = wanted.partition(|feature| feature.role == Role::Examples);
+        let wanted = self
+            .features_of(record_type)
+            .filter(|feature| is_wanted(feature));
+        let (examples, others): (Vec<_>, Vec<_>) =
+            wanted.partition(|feature| feature.role == Role::Examples);
         let mut fields = self.fields(others, layout, record_type);
         if record_type == RecordType::ExampleList {
             // Each example is decoded as a record of its own.
@@ -571,14 +678,23 @@ impl Summary {
     }
 
     /// Returns the fields of the columns of features, ordered by name.
-    fn fields(&self, features: Vec<&FeatureSummary>, layout: Layout, record_type: RecordType) -> Vec<Field> {
+    fn fields(
+        &self,
+        features: Vec<&FeatureSummary>,
+        layout: Layout,
+        record_type: RecordType,
+    ) -> Vec<Field> {
         let mut columns = Vec::new();
         for feature in features {
             let role = match record_type {
                 RecordType::Example => Role::Feature,
                 _ => self.role(feature, record_type),
             };
-            columns.extend(feature.columns(layout, role).map(|column| (column, feature.is_mixed())));
+            columns.extend(
+                feature
+                    .columns(layout, role)
+                    .map(|column| (column, feature.is_mixed())),
+            );
         }
         let named = columns.iter().map(|(column, is_mixed)| Named {
             role: column.role,
@@ -586,7 +702,11 @@ impl Summary {
             kind: is_mixed.then(|| column.values.kind()),
         });
         let names = column_names(named);
-        let mut fields: Vec<_> = columns.iter().zip(names).map(|((column, _), name)| column.field(&name)).collect();
+        let mut fields: Vec<_> = columns
+            .iter()
+            .zip(names)
+            .map(|((column, _), name)| column.field(&name))
+            .collect();
         fields.sort_by(|a, b| a.name().cmp(b.name()));
         fields
     }
@@ -599,8 +719,14 @@ fn order(a: &FeatureSummary, b: &FeatureSummary) -> Ordering {
 
 /// Makes the error of a feature of several kinds, with the first place of each.
 fn mixed(feature: &FeatureSummary) -> Error {
-    let place =
-        |(kind, seen): (Kind, &KindSummary)| format!("{} in shard {}, {}", kind.name(), seen.first.shard, seen.first);
+    let place = |(kind, seen): (Kind, &KindSummary)| {
+        format!(
+            "{} in shard {}, {}",
+            kind.name(),
+            seen.first.shard,
+            seen.first
+        )
+    };
     let places: Vec<_> = feature.kinds().map(place).collect();
     let message = format!("has more than one kind: {}", places.join(", "));
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)

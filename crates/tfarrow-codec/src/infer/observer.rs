@@ -1,12 +1,13 @@
-//! The values of records that have parsed, for observers that compute more than a summary, such as statistics.
+//! The values of records that have parsed, for observers that compute more than a summary, such as
+//! statistics.
 //!
 //! ```text
 //! Summary::observe_with ─▶ record parses ─▶ RecordObserver::record(SeenRecord)
 //!                                                  └▶ SeenRecord::each_list ─▶ (SeenFeature, ValueList) for each list
 //! ```
 //!
-//! An observer receives a record only after all of it has parsed, so that it needs no error handling and never has to
-//! undo a part of a record.
+//! An observer receives a record only after all of it has parsed, so that it needs no error
+//! handling and never has to undo a part of a record.
 
 use super::{Place, SideSummary, seen::Seen};
 use crate::{
@@ -24,15 +25,15 @@ use crate::{
 /// Several observers are combined as a tuple; `()` observes nothing.
 /// [`Summary::observe_with`](super::Summary::observe_with) shows an example.
 pub trait RecordObserver {
-    /// Whether [`record`](Self::record) is called. A constant, so that a pass without an observer does not keep the
-    /// places of values.
+    /// Whether [`record`](Self::record) is called. A constant, so that a pass without an observer
+    /// does not keep the places of values.
     const ENABLED: bool = true;
 
     /// Receives a record.
     fn record(&mut self, record: &mut SeenRecord<'_>);
 
-    /// Receives a record that does not parse, with its place and the length of its payload in bytes. Called also if
-    /// [`ENABLED`](Self::ENABLED) is false.
+    /// Receives a record that does not parse, with its place and the length of its payload in
+    /// bytes. Called also if [`ENABLED`](Self::ENABLED) is false.
     fn unparsable(&mut self, _place: Place, _error: WireError, _bytes: u64) {}
 }
 
@@ -52,7 +53,8 @@ impl<A: RecordObserver> RecordObserver for Option<A> {
     }
 
     fn unparsable(&mut self, place: Place, error: WireError, bytes: u64) {
-        self.iter_mut().for_each(|observer| observer.unparsable(place, error, bytes));
+        self.iter_mut()
+            .for_each(|observer| observer.unparsable(place, error, bytes));
     }
 }
 
@@ -93,7 +95,8 @@ pub struct SeenRecord<'r> {
 /// A feature of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenFeature<'r> {
-    /// Its number among the features of its role, from 0, in the order in which the summary met them.
+    /// Its number among the features of its role, from 0, in the order in which the summary met
+    /// them.
     pub number: usize,
     /// [`Role::Feature`] or, for a feature list, [`Role::Sequence`].
     pub role: Role,
@@ -146,19 +149,23 @@ impl<'r> SeenRecord<'r> {
         self.data
     }
 
-    /// Returns the features and feature lists of the record, including features without a kind and feature lists
-    /// without a step.
+    /// Returns the features and feature lists of the record, including features without a kind and
+    /// feature lists without a step.
     pub fn features(&self) -> impl Iterator<Item = SeenFeature<'r>> {
         let feature_of = |seen: &Seen| {
             let number = seen.id as usize;
             let summary = self.sides[seen.side as usize].features.get(number)?;
-            Some(SeenFeature { number, role: summary.role, name: &summary.name })
+            Some(SeenFeature {
+                number,
+                role: summary.role,
+                name: &summary.name,
+            })
         };
         self.seen.iter().filter_map(feature_of)
     }
 
-    /// Calls `then` with each list: one for each feature, and one for each step of a feature list. Of a feature that is
-    /// given twice, only the last entry is passed.
+    /// Calls `then` with each list: one for each feature, and one for each step of a feature list.
+    /// Of a feature that is given twice, only the last entry is passed.
     ///
     /// ```text
     /// record    a = [1, 2]   b without a kind   feature list f = [["x"], []]
@@ -168,10 +175,17 @@ impl<'r> SeenRecord<'r> {
         for seen in self.seen {
             let number = seen.id as usize;
             let side = &self.sides[seen.side as usize];
-            let Some(summary) = side.features.get(number) else { continue };
-            let feature = SeenFeature { number, role: summary.role, name: &summary.name };
+            let Some(summary) = side.features.get(number) else {
+                continue;
+            };
+            let feature = SeenFeature {
+                number,
+                role: summary.role,
+                name: &summary.name,
+            };
             let message = seen.message.body(self.data, self.joined);
-            let mut pass_list = |message: &[u8]| pass_list(message, self.numbers, |list| then(feature, list));
+            let mut pass_list =
+                |message: &[u8]| pass_list(message, self.numbers, |list| then(feature, list));
             match seen.side {
                 Side::Features => pass_list(message),
                 Side::Lists => parsed(walk::steps(message, ANY, |step| {
@@ -203,9 +217,13 @@ impl NumberBuffers {
         floats.clear();
         walk::float_pieces(body, ANY, |piece| {
             match piece {
-                Numbers::Packed(bytes) => {
-                    floats.extend(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)))
-                }
+                Numbers::Packed(bytes) => floats.extend(
+                    bytes
+                        .as_chunks()
+                        .0
+                        .iter()
+                        .map(|bytes| f32::from_le_bytes(*bytes)),
+                ),
                 Numbers::One(bytes) => floats.push(f32::from_le_bytes(bytes)),
             }
             Ok(())
@@ -228,7 +246,8 @@ impl NumberBuffers {
     }
 }
 
-/// The allowed depth of groups for messages that have been walked before, and so are within the limit.
+/// The allowed depth of groups for messages that have been walked before, and so are within the
+/// limit.
 const ANY: usize = usize::MAX;
 
 /// Asserts that a message that has been walked before parses.

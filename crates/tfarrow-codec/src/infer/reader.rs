@@ -10,8 +10,8 @@ use crate::{FrameBuffer, Layout, Limits, Segment, VerifyCrc};
 /// Bytes that are read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Infers the schema of TFRecord bytes from the first `max_records` records, or from all of them. No more than a chunk, or one
-/// record, is in memory. The bytes must not be compressed.
+/// Infers the schema of TFRecord bytes from the first `max_records` records, or from all of them.
+/// No more than a chunk, or one record, is in memory. The bytes must not be compressed.
 ///
 /// ```
 /// use tfarrow_codec::{Layout, frame, infer::infer_schema};
@@ -25,8 +25,9 @@ const READ_BYTES: usize = 256 << 10;
 /// ```
 ///
 /// # Errors
-/// A source that fails, corrupt or truncated records, and a feature of more than one kind. The codec's own
-/// [`Error`](crate::Error), with the position of the record, is in [`ArrowError::ExternalError`].
+/// A source that fails, corrupt or truncated records, and a feature of more than one kind. The
+/// codec's own [`Error`](crate::Error), with the position of the record, is in
+/// [`ArrowError::ExternalError`].
 pub fn infer_schema<R: Read>(
     mut reader: R,
     layout: Layout,
@@ -90,7 +91,21 @@ mod tests {
 
     /// The `tf.Example` message `{"x": [1; count]}`.
     fn example(count: u8) -> Vec<u8> {
-        let mut bytes = vec![10, 11 + count, 10, 9 + count, 10, 1, b'x', 18, 4 + count, 26, 2 + count, 10, count];
+        let mut bytes = vec![
+            10,
+            11 + count,
+            10,
+            9 + count,
+            10,
+            1,
+            b'x',
+            18,
+            4 + count,
+            26,
+            2 + count,
+            10,
+            count,
+        ];
         bytes.extend(std::iter::repeat_n(1, count.into()));
         bytes
     }
@@ -102,12 +117,31 @@ mod tests {
             frame::write(&example(1), &mut stream);
         }
         frame::write(&example(2), &mut stream);
-        let of = |most| infer_schema(stream.as_slice(), Layout::Auto, most).unwrap().field(0).data_type().clone();
+        let of = |most| {
+            infer_schema(stream.as_slice(), Layout::Auto, most)
+                .unwrap()
+                .field(0)
+                .data_type()
+                .clone()
+        };
         assert_eq!(of(Some(20_000)), DataType::Int64);
-        assert!(matches!(of(Some(20_001)), DataType::List(_)) && matches!(of(None), DataType::List(_)));
+        assert!(
+            matches!(of(Some(20_001)), DataType::List(_)) && matches!(of(None), DataType::List(_))
+        );
         let mut slow = Slow(&stream, 0, false);
-        assert_eq!(*infer_schema(&mut slow, Layout::Auto, Some(1)).unwrap().field(0).data_type(), DataType::Int64);
-        assert!(slow.1 <= READ_BYTES && stream.len() > 2 * READ_BYTES, "{} of {}", slow.1, stream.len());
+        assert_eq!(
+            *infer_schema(&mut slow, Layout::Auto, Some(1))
+                .unwrap()
+                .field(0)
+                .data_type(),
+            DataType::Int64
+        );
+        assert!(
+            slow.1 <= READ_BYTES && stream.len() > 2 * READ_BYTES,
+            "{} of {}",
+            slow.1,
+            stream.len()
+        );
     }
 
     #[test]
@@ -116,7 +150,10 @@ mod tests {
         frame::write(&example(1), &mut stream);
         frame::write(&example(1), &mut stream);
         let truncated = infer_schema(&stream[..stream.len() - 1], Layout::Auto, None).unwrap_err();
-        assert!(truncated.to_string().contains("record 1 (byte "), "{truncated}");
+        assert!(
+            truncated.to_string().contains("record 1 (byte "),
+            "{truncated}"
+        );
         assert!(infer_schema(&stream[..stream.len() - 1], Layout::Auto, Some(1)).is_ok());
     }
 }

@@ -1,5 +1,5 @@
-//! Observing one record for a summary. A record counts completely or not at all: the walk notes its features, and they
-//! are added to the summary once the record has parsed.
+//! Observing one record for a summary. A record counts completely or not at all: the walk notes its
+//! features, and they are added to the summary once the record has parsed.
 //!
 //! ```text
 //! walk ─▶ Seen, one for each feature ─▶ did the record parse?
@@ -7,7 +7,8 @@
 //!           no:  the notes are dropped, new names are removed
 //! ```
 //!
-//! Numbers are counted without decoding them, and text is checked at most until a value of the feature is not UTF-8.
+//! Numbers are counted without decoding them, and text is checked at most until a value of the
+//! feature is not UTF-8.
 //!
 //! ```text
 //! kind        len                                  bytes     utf8, filled, controls
@@ -79,8 +80,9 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Adds the features of a record, and those that it shares with others, to `sides`, and passes the record to `visitor` if that is
-    /// [enabled](RecordObserver::ENABLED). `lists` is true if the record may have feature lists.
+    /// Adds the features of a record, and those that it shares with others, to `sides`, and passes
+    /// the record to `visitor` if that is [enabled](RecordObserver::ENABLED). `lists` is true if
+    /// the record may have feature lists.
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse or exceeds a limit; it changes nothing.
@@ -100,10 +102,18 @@ impl Observer {
             side.turn += 1;
         }
         let known = sides.each_ref().map(SideSummary::names);
-        let mut walk = Walk::<O> { observer: self, sides, data, visitor: PhantomData };
+        let mut walk = Walk::<O> {
+            observer: self,
+            sides,
+            data,
+            visitor: PhantomData,
+        };
         let walked = walk::record_with(shared, data, lists, &mut walk);
         if walked.is_err() {
-            sides.iter_mut().zip(known).for_each(|(side, known)| side.abandon(known));
+            sides
+                .iter_mut()
+                .zip(known)
+                .for_each(|(side, known)| side.abandon(known));
             return walked;
         }
         for seen in &self.seen {
@@ -111,19 +121,36 @@ impl Observer {
             if let Some(feature) = side.features.get_mut(seen.id as usize) {
                 match seen.steps {
                     None => add(feature, &seen.list, place),
-                    Some((first, end)) => add_steps(feature, self.steps.get(first..end).unwrap_or_default(), place),
+                    Some((first, end)) => add_steps(
+                        feature,
+                        self.steps.get(first..end).unwrap_or_default(),
+                        place,
+                    ),
                 }
             }
         }
         if O::ENABLED {
-            let Self { seen, joined, numbers, .. } = self;
-            visitor.record(&mut SeenRecord { place, shared, data, joined, seen, sides, numbers });
+            let Self {
+                seen,
+                joined,
+                numbers,
+                ..
+            } = self;
+            visitor.record(&mut SeenRecord {
+                place,
+                shared,
+                data,
+                joined,
+                seen,
+                sides,
+                numbers,
+            });
         }
         Ok(())
     }
 
-    /// Parses a feature whose name is above the limits, without keeping it, since the record must be rejected if any of
-    /// its features does not parse.
+    /// Parses a feature whose name is above the limits, without keeping it, since the record must
+    /// be rejected if any of its features does not parse.
     ///
     /// # Errors
     /// [`WireError`].
@@ -145,7 +172,11 @@ impl Observer {
 /// Checks that a list has no more than [`Limits::values`] values.
 #[inline]
 fn check_len(list: &ListTraits, limits: &Limits) -> wire::Result<()> {
-    if list.len > limits.values as u64 { Err(WireError::ManyValues) } else { Ok(()) }
+    if list.len > limits.values as u64 {
+        Err(WireError::ManyValues)
+    } else {
+        Ok(())
+    }
 }
 
 /// Adds a feature of a record to its summary.
@@ -164,10 +195,18 @@ fn add_steps(feature: &mut FeatureSummary, steps: &[ListTraits], place: Place) {
     steps.iter().for_each(|list| add_list(feature, list, place));
 }
 
-/// Adds the list of a feature, or of a step, to the summary of its kind, which is created at `first` if it is new.
+/// Adds the list of a feature, or of a step, to the summary of its kind, which is created at
+/// `first` if it is new.
 #[inline]
 fn add_list(feature: &mut FeatureSummary, list: &ListTraits, first: Place) {
-    let ListTraits { len, bytes, kind, utf8, filled, controls } = *list;
+    let ListTraits {
+        len,
+        bytes,
+        kind,
+        utf8,
+        filled,
+        controls,
+    } = *list;
     let Some(kind) = kind else {
         feature.unset += 1;
         return;
@@ -220,21 +259,41 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
         let summary = &mut self.sides[side as usize];
         let Some((id, feature)) = id.and_then(|id| Some((id, summary.feature(id)?))) else {
             self.observer.traits.overflow = true;
-            return self.observer.check(side, value.unwrap_or_default(), summary.keys.limits());
+            return self
+                .observer
+                .check(side, value.unwrap_or_default(), summary.keys.limits());
         };
         // Once a value is not UTF-8, further values of the feature need no check.
-        let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
+        let utf8 = feature.kinds[Kind::Bytes as usize]
+            .as_ref()
+            .is_none_or(|seen| seen.utf8);
         let bytes = value.unwrap_or_default();
         let limits = summary.keys.limits();
-        let message = if O::ENABLED { place_of(bytes, self.data, &mut self.observer.joined) } else { Slot::default() };
+        let message = if O::ENABLED {
+            place_of(bytes, self.data, &mut self.observer.joined)
+        } else {
+            Slot::default()
+        };
         let seen = match side {
-            Side::Features => Seen { side, id, message, list: one(bytes, utf8, limits.nesting)?, steps: None },
+            Side::Features => Seen {
+                side,
+                id,
+                message,
+                list: one(bytes, utf8, limits.nesting)?,
+                steps: None,
+            },
             Side::Lists => {
                 walk::check_feature_list(bytes, limits)?;
                 let all = &mut self.observer.steps;
                 let first = all.len();
                 steps(bytes, utf8, limits.nesting, all)?;
-                Seen { side, id, message, list: ListTraits::UNSET, steps: Some((first, all.len())) }
+                Seen {
+                    side,
+                    id,
+                    message,
+                    list: ListTraits::UNSET,
+                    steps: Some((first, all.len())),
+                }
             }
         };
         check_len(&seen.list, limits)?;
@@ -265,8 +324,8 @@ impl<O> Walk<'_, O> {
     }
 }
 
-/// Reads a `Feature`. `utf8` is true if byte strings are to be validated as UTF-8. The usual form is read without a
-/// closure, whose result would be passed through memory.
+/// Reads a `Feature`. `utf8` is true if byte strings are to be validated as UTF-8. The usual form
+/// is read without a closure, whose result would be passed through memory.
 #[inline(always)]
 fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<ListTraits> {
     match walk::plain_feature(message) {
@@ -285,16 +344,21 @@ fn odd_one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<ListTrait
 }
 
 /// Reads the steps of a `FeatureList`, and appends their lists to `all`.
-fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<ListTraits>) -> wire::Result<()> {
+fn steps(
+    message: &[u8],
+    utf8: bool,
+    nesting: usize,
+    all: &mut Vec<ListTraits>,
+) -> wire::Result<()> {
     walk::steps(message, nesting, |step| {
         all.push(one(step, utf8, nesting)?);
         Ok(())
     })
 }
 
-/// Reads the body of a list: counts its values and, for byte strings, those that look like text. `utf8` is true
-/// if they are to be validated; if not, the result has `utf8: false`, since an earlier value of the feature is not
-/// UTF-8.
+/// Reads the body of a list: counts its values and, for byte strings, those that look like text.
+/// `utf8` is true if they are to be validated; if not, the result has `utf8: false`, since an
+/// earlier value of the feature is not UTF-8.
 ///
 /// # Errors
 /// [`WireError`] for a list that does not parse.
@@ -305,8 +369,18 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
         && let Some(value) = wire::sole(body, 0x0a)
     {
         let (bytes, utf8) = (value.len() as u64, utf8 && is_utf8(value));
-        let (filled, controls) = (u64::from(bytes > 0), u64::from(utf8 && has_control_character(value)));
-        return Ok(ListTraits { len: 1, bytes, kind: Some(kind), utf8, filled, controls });
+        let (filled, controls) = (
+            u64::from(bytes > 0),
+            u64::from(utf8 && has_control_character(value)),
+        );
+        return Ok(ListTraits {
+            len: 1,
+            bytes,
+            kind: Some(kind),
+            utf8,
+            filled,
+            controls,
+        });
     }
     let (mut len, mut bytes, mut utf8, mut filled, mut controls) = (0, 0, utf8, 0, 0);
     match kind {
@@ -334,5 +408,12 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
         })?,
     }
     // The UTF-8 of byte strings does not apply to numbers of the same feature.
-    Ok(ListTraits { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes, filled, controls })
+    Ok(ListTraits {
+        len,
+        bytes,
+        kind: Some(kind),
+        utf8: utf8 || kind != Kind::Bytes,
+        filled,
+        controls,
+    })
 }

@@ -11,8 +11,8 @@ use crate::{
     schema::Kind,
 };
 
-/// A feature of the current record, of which nothing is counted yet: the rest of the record may not parse. Without
-/// indirection, so that it is written once and not copied.
+/// A feature of the current record, of which nothing is counted yet: the rest of the record may not
+/// parse. Without indirection, so that it is written once and not copied.
 #[derive(Debug)]
 pub(super) struct Seen {
     /// The map that the feature is in.
@@ -46,5 +46,12 @@ pub(super) struct ListTraits {
 
 impl ListTraits {
     /// A feature without a kind.
-    pub(super) const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true, filled: 0, controls: 0 };
+    pub(super) const UNSET: Self = Self {
+        len: 0,
+        bytes: 0,
+        kind: None,
+        utf8: true,
+        filled: 0,
+        controls: 0,
+    };
 }

@@ -1,4 +1,5 @@
-//! The summaries of the features of one map, or of one map in each Example of a list, by the numbers of their keys.
+//! The summaries of the features of one map, or of one map in each Example of a list, by the
+//! numbers of their keys.
 //!
 //! ```text
 //! keys       a  b  c        a number for each name
@@ -17,7 +18,8 @@ pub(super) struct SideSummary {
     pub(super) keys: Keys,
     /// The summaries of features, by the numbers of their keys.
     pub(super) features: Vec<FeatureSummary>,
-    /// For each feature, the number of the last record that has it, and its index among the features of that record.
+    /// For each feature, the number of the last record that has it, and its index among the
+    /// features of that record.
     pub(super) turns: Vec<(u64, usize)>,
     /// Number of the current record.
     pub(super) turn: u64,
@@ -26,7 +28,13 @@ pub(super) struct SideSummary {
 impl SideSummary {
     /// Creates the summaries of a map that no record has yet.
     pub(super) fn new(role: Role, limits: Limits) -> Self {
-        Self { role, keys: Keys::new([], limits), features: Vec::new(), turns: Vec::new(), turn: 0 }
+        Self {
+            role,
+            keys: Keys::new([], limits),
+            features: Vec::new(),
+            turns: Vec::new(),
+            turn: 0,
+        }
     }
 
     /// Returns the number of known names.
@@ -57,14 +65,15 @@ impl SideSummary {
     fn grow(&mut self, id: usize) -> Option<()> {
         while self.features.len() <= id {
             let name = self.keys.names().get(self.features.len())?;
-            self.features.push(FeatureSummary::new(name.to_string(), self.role));
+            self.features
+                .push(FeatureSummary::new(name.to_string(), self.role));
             self.turns.push((0, 0));
         }
         Some(())
     }
 
-    /// Returns the index among the features of the current record if the record has had the feature before; otherwise
-    /// notes that its index is `at`.
+    /// Returns the index among the features of the current record if the record has had the feature
+    /// before; otherwise notes that its index is `at`.
     pub(super) fn met_before(&mut self, id: u32, at: usize) -> Option<usize> {
         let last = self.turns.get_mut(id as usize)?;
         if last.0 == self.turn {

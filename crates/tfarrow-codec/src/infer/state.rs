@@ -1,4 +1,5 @@
-//! The state of a summary, which processes that observe parts of a data set send to the one that merges them.
+//! The state of a summary, which processes that observe parts of a data set send to the one that
+//! merges them.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,10 +25,17 @@ pub struct SummaryState {
 impl Summary {
     /// Returns the state.
     pub fn state(&self) -> SummaryState {
-        let mut features: Vec<_> = self.all_sides().flat_map(|side| &side.features).cloned().collect();
+        let mut features: Vec<_> = self
+            .all_sides()
+            .flat_map(|side| &side.features)
+            .cloned()
+            .collect();
         // The order in which threads have met them depends on the threads.
         features.sort_by(super::order);
-        SummaryState { counts: self.counts, features }
+        SummaryState {
+            counts: self.counts,
+            features,
+        }
     }
 
     /// Creates the summary of a state, with limits for the names. `record_type` is the type that is
@@ -35,7 +43,11 @@ impl Summary {
     ///
     /// # Errors
     /// [`ErrorKind::ManyNames`](crate::ErrorKind::ManyNames) if the names exceed the limits.
-    pub fn from_state(state: SummaryState, limits: Limits, record_type: Option<RecordType>) -> Result<Self> {
+    pub fn from_state(
+        state: SummaryState,
+        limits: Limits,
+        record_type: Option<RecordType>,
+    ) -> Result<Self> {
         let mut summary = Self::with_limits(0, limits).with_record_type(record_type);
         summary.counts = state.counts;
         for feature in &state.features {
@@ -75,10 +87,20 @@ mod tests {
         let mut summary = Summary::new(7);
         summary.observe(&records, VerifyCrc::Always).unwrap();
         let state = summary.state();
-        assert_eq!((state.counts.records, state.counts.unparsable, state.features.len()), (3, 1, 2));
+        assert_eq!(
+            (
+                state.counts.records,
+                state.counts.unparsable,
+                state.features.len()
+            ),
+            (3, 1, 2)
+        );
         let restored = Summary::from_state(state.clone(), Limits::default(), None).unwrap();
         assert_eq!(restored.state(), state);
-        let one = Limits { features: 1, ..Limits::default() };
+        let one = Limits {
+            features: 1,
+            ..Limits::default()
+        };
         assert!(Summary::from_state(state, one, None).is_err());
     }
 }

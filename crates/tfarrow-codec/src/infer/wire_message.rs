@@ -1,7 +1,7 @@
 //! Protobuf messages of an unknown type: their fields, as far as the wire has them.
 //!
-//! The wire has the numbers of fields and their sizes, and neither names nor types. Bytes with a length may be text, bytes
-//! or a message; the most likely is assumed:
+//! The wire has the numbers of fields and their sizes, and neither names nor types. Bytes with a
+//! length may be text, bytes or a message; the most likely is assumed:
 //!
 //! ```text
 //! 0a 03 'a' 'b' 'c'        1: "abc"                        text, unless it is also a message that begins with a line feed
@@ -21,7 +21,8 @@ use crate::example::wire::{self, FIXED32, FIXED64, LEN, START_GROUP, VARINT};
 
 /// Maximum depth of messages in messages that are looked into.
 const MOST_DEPTH: usize = 8;
-/// Maximum number of fields of a record, and of the messages nested in it. Nested messages beyond it are bytes.
+/// Maximum number of fields of a record, and of the messages nested in it. Nested messages beyond
+/// it are bytes.
 const MOST_FIELDS: usize = 100_000;
 /// Maximum number of fields of a [`WireFields`].
 const MOST_PATHS: usize = 1_000;
@@ -46,8 +47,11 @@ pub enum WireValue<'a> {
 /// All [kinds](WireValue::kind).
 const KINDS: [&str; 6] = ["integer", "fixed64", "fixed32", "text", "bytes", "message"];
 
-/// Deserializes numbers of values by kind. Bytes that are not trusted may have other names, which are an error.
-fn kinds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<&'static str, u64>, D::Error> {
+/// Deserializes numbers of values by kind. Bytes that are not trusted may have other names, which
+/// are an error.
+fn kinds<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<&'static str, u64>, D::Error> {
     let found = BTreeMap::<String, u64>::deserialize(deserializer)?;
     let known = |(name, values): (String, u64)| match KINDS.iter().find(|kind| **kind == name) {
         Some(kind) => Ok((*kind, values)),
@@ -78,8 +82,8 @@ pub struct WireMessage<'a> {
 }
 
 impl<'a> WireMessage<'a> {
-    /// Reads the fields of a record; `None` if it is no protobuf message, is empty, or has more than 100,000 fields. Messages
-    /// nested in it are looked into until they have as many.
+    /// Reads the fields of a record; `None` if it is no protobuf message, is empty, or has more
+    /// than 100,000 fields. Messages nested in it are looked into until they have as many.
     ///
     /// ```
     /// use tfarrow_codec::infer::{WireMessage, WireValue};
@@ -123,11 +127,16 @@ impl<'a> WireMessage<'a> {
 
     /// Decides what bytes with a length are.
     fn value(bytes: &'a [u8], depth: usize, left: &mut usize) -> WireValue<'a> {
-        let text = std::str::from_utf8(bytes).ok().filter(|_| !has_control_character(bytes));
-        // A message whose first field is number 1 with a length begins with a line feed, as text seldom does.
+        let text = std::str::from_utf8(bytes)
+            .ok()
+            .filter(|_| !has_control_character(bytes));
+        // A message whose first field is number 1 with a length begins with a line feed, as text
+        // seldom does.
         if text.is_none() || bytes.first() == Some(&b'\n') {
             let mut after = *left;
-            let message = depth.checked_sub(1).and_then(|depth| Self::read(bytes, depth, &mut after));
+            let message = depth
+                .checked_sub(1)
+                .and_then(|depth| Self::read(bytes, depth, &mut after));
             // Fields of bytes that are no message count too, so that the work has a limit.
             *left = after;
             if let Some(message) = message {
@@ -191,15 +200,27 @@ mod tests {
     #[test]
     fn bytes_are_text_a_message_or_bytes() {
         let kinds = |record: &[u8]| {
-            WireMessage::parse(record).map(|message| message.fields.iter().map(|(_, v)| v.kind()).collect::<Vec<_>>())
+            WireMessage::parse(record).map(|message| {
+                message
+                    .fields
+                    .iter()
+                    .map(|(_, v)| v.kind())
+                    .collect::<Vec<_>>()
+            })
         };
         assert_eq!(kinds(b"\x0a\x03abc"), Some(vec!["text"]));
         assert_eq!(kinds(b"\x12\x04\x08\x01\x10\x02"), Some(vec!["message"]));
         // A line feed, a length and as many characters: a message rather than text.
-        assert_eq!(kinds(b"\x0a\x22\x0a\x20abcdefghijklmnopqrstuvwxyzabcdef"), Some(vec!["message"]));
+        assert_eq!(
+            kinds(b"\x0a\x22\x0a\x20abcdefghijklmnopqrstuvwxyzabcdef"),
+            Some(vec!["message"])
+        );
         assert_eq!(kinds(b"\x0a\x07\nline\n."), Some(vec!["text"]));
         assert_eq!(kinds(b"\x1a\x02\xff\xfe"), Some(vec!["bytes"]));
-        assert_eq!(kinds(b"\x0d\0\0\x80\x3f\x11\0\0\0\0\0\0\xf0\x3f"), Some(vec!["fixed32", "fixed64"]));
+        assert_eq!(
+            kinds(b"\x0d\0\0\x80\x3f\x11\0\0\0\0\0\0\xf0\x3f"),
+            Some(vec!["fixed32", "fixed64"])
+        );
         assert_eq!(kinds(b"\x0b\x08\x01\x0c"), Some(vec!["message"]));
         for none in [&b""[..], b"text", b"\x0a\x05abc", b"\0\0", b"\x0f"] {
             assert_eq!(kinds(none), None, "{none:?}");
@@ -208,8 +229,9 @@ mod tests {
 
     #[test]
     fn nesting_and_fields_have_limits() {
-        let nested =
-            (0..MOST_DEPTH as u8 + 4).fold(vec![8, 1], |inner, _| [vec![0x12, inner.len() as u8], inner].concat());
+        let nested = (0..MOST_DEPTH as u8 + 4).fold(vec![8, 1], |inner, _| {
+            [vec![0x12, inner.len() as u8], inner].concat()
+        });
         assert!(WireMessage::parse(&nested).is_some());
         assert_eq!(WireMessage::parse(&[8, 1].repeat(MOST_FIELDS + 1)), None);
         // Each level of these bytes is tried as a message once.
@@ -225,7 +247,11 @@ mod tests {
         field.extend_from_slice(&nested);
         let record = [&field[..], &field, b"\x08\x07"].concat();
         let message = WireMessage::parse(&record).unwrap();
-        let kinds: Vec<_> = message.fields.iter().map(|(_, value)| value.kind()).collect();
+        let kinds: Vec<_> = message
+            .fields
+            .iter()
+            .map(|(_, value)| value.kind())
+            .collect();
         assert_eq!(kinds, ["message", "bytes", "integer"]);
     }
 
@@ -235,8 +261,16 @@ mod tests {
         for record in [&b"\x0a\x02\x08\x01\x0a\x02\x08\x02"[..], b"\x12\x01a"] {
             fields.add(&WireMessage::parse(record).unwrap());
         }
-        let field = |path: &[u32]| fields.fields.get(path).map(|field| (field.present, field.values));
+        let field = |path: &[u32]| {
+            fields
+                .fields
+                .get(path)
+                .map(|field| (field.present, field.values))
+        };
         assert_eq!(fields.records, 2);
-        assert_eq!([field(&[1]), field(&[1, 1]), field(&[2])], [Some((1, 2)), Some((2, 2)), Some((1, 1))]);
+        assert_eq!(
+            [field(&[1]), field(&[1, 1]), field(&[2])],
+            [Some((1, 2)), Some((2, 2)), Some((1, 1))]
+        );
     }
 }

@@ -1,15 +1,16 @@
 //! The size of descriptors, which is counted on the wire before they are decoded.
 //!
-//! A definition takes few bytes of a file and up to 4 KB of memory: `prost-reflect` has each of them as a message of two kinds, in
-//! tables of names, and under its full name. The limits bound the memory of all kinds of definitions to less than 192 MiB.
+//! A definition takes few bytes of a file and up to 4 KB of memory: `prost-reflect` has each of
+//! them as a message of two kinds, in tables of names, and under its full name. The limits bound
+//! the memory of all kinds of definitions to less than 192 MiB.
 
 use crate::example::wire::{self, LEN};
 
 /// Maximum number of definitions. The descriptors of TensorFlow have about 5,000.
 const MAX_DEFINITIONS: usize = 50_000;
 
-/// Maximum number of bytes of names and other text, where the name of a definition includes those of its file and of the
-/// definitions around it.
+/// Maximum number of bytes of names and other text, where the name of a definition includes those
+/// of its file and of the definitions around it.
 const MAX_TEXT: usize = 8 << 20;
 
 /// Maximum depth of groups and of messages in a descriptor. `prost` refuses deeper ones.
@@ -34,7 +35,8 @@ pub struct DefinitionCount {
     has_text_options: bool,
 }
 
-/// A part of a descriptor, which takes memory of its own. The names are those of `descriptor.proto`.
+/// A part of a descriptor, which takes memory of its own. The names are those of
+/// `descriptor.proto`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     File,
@@ -53,7 +55,8 @@ enum Part {
 }
 
 impl Part {
-    /// Returns the part that the field `number` of this part is; `None` for a field that is no part, or not known.
+    /// Returns the part that the field `number` of this part is; `None` for a field that is no
+    /// part, or not known.
     fn child(self, number: u32) -> Option<Self> {
         Some(match (self, number) {
             (Self::File, 4) | (Self::Message, 3) => Self::Message,
@@ -71,21 +74,30 @@ impl Part {
             | (Self::Method, 4) => Self::Options,
             (Self::Options, 999) => Self::UninterpretedOption,
             // Dependencies, reserved ranges and names, and parts of the names of options.
-            (Self::File, 3) | (Self::Message, 9 | 10) | (Self::Enum, 4 | 5) | (Self::UninterpretedOption, 2) => {
-                Self::Leaf
-            }
+            (Self::File, 3)
+            | (Self::Message, 9 | 10)
+            | (Self::Enum, 4 | 5)
+            | (Self::UninterpretedOption, 2) => Self::Leaf,
             _ => return None,
         })
     }
 
     /// Returns whether the field 1 of the part is its name.
     fn has_name(self) -> bool {
-        !matches!(self, Self::File | Self::ExtensionRange | Self::Options | Self::UninterpretedOption | Self::Leaf)
+        !matches!(
+            self,
+            Self::File
+                | Self::ExtensionRange
+                | Self::Options
+                | Self::UninterpretedOption
+                | Self::Leaf
+        )
     }
 }
 
 impl DefinitionCount {
-    /// Adds a file, given the bytes of a `google.protobuf.FileDescriptorProto`. Its comments do not count.
+    /// Adds a file, given the bytes of a `google.protobuf.FileDescriptorProto`. Its comments do not
+    /// count.
     ///
     /// # Errors
     /// The bytes are no valid message.
@@ -127,16 +139,30 @@ impl DefinitionCount {
     /// Adds definitions, each with a name of this length.
     fn add(&mut self, definitions: usize, name_length: usize) {
         self.definitions += definitions;
-        self.text = self.text.saturating_add(definitions.saturating_mul(name_length));
+        self.text = self
+            .text
+            .saturating_add(definitions.saturating_mul(name_length));
     }
 
     /// Adds a part and the parts in it. `around` is the length of the names around it.
-    fn add_part(&mut self, part: Part, bytes: &[u8], around: usize, depth: usize) -> Result<(), String> {
-        let name = if part.has_name() { longest(bytes, NAME)? } else { &[] };
+    fn add_part(
+        &mut self,
+        part: Part,
+        bytes: &[u8],
+        around: usize,
+        depth: usize,
+    ) -> Result<(), String> {
+        let name = if part.has_name() {
+            longest(bytes, NAME)?
+        } else {
+            &[]
+        };
         // The time to find a name grows with the square of its dots.
         if name.contains(&b'.') {
             let start = String::from_utf8_lossy(name.get(..SHOWN).unwrap_or(name));
-            return Err(format!("the name of a definition has a dot, which it cannot have: {start:?}"));
+            return Err(format!(
+                "the name of a definition has a dot, which it cannot have: {start:?}"
+            ));
         }
         let full_name = around + 1 + name.len();
         self.add(1, full_name);
@@ -157,7 +183,8 @@ impl DefinitionCount {
     }
 }
 
-/// Reads up to the next length-delimited field of a message. Returns its number and its bytes; `None` at the end.
+/// Reads up to the next length-delimited field of a message. Returns its number and its bytes;
+/// `None` at the end.
 ///
 /// # Errors
 /// The bytes are no valid message.
@@ -188,7 +215,8 @@ pub(super) fn name_of_file(file: &[u8]) -> Result<&[u8], String> {
     longest(file, NAME)
 }
 
-/// Returns the bytes of a file without its comments and positions, which take more memory than its definitions.
+/// Returns the bytes of a file without its comments and positions, which take more memory than its
+/// definitions.
 pub(super) fn without_source_info(file: &[u8]) -> Result<Vec<u8>, String> {
     let (mut rest, mut kept) = (file, Vec::new());
     while !rest.is_empty() {

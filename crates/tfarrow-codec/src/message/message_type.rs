@@ -13,7 +13,9 @@ use prost_reflect::{
     prost_types::{FileDescriptorProto, FileDescriptorSet},
 };
 
-use super::{descriptor_set::descriptor_pool, fields, plan::MessagePlan, similar_names::unmark_similar_names};
+use super::{
+    descriptor_set::descriptor_pool, fields, plan::MessagePlan, similar_names::unmark_similar_names,
+};
 use crate::{
     Error, ErrorKind, Limits, RecordType, Result,
     schema::{DESCRIPTORS, MESSAGE, RECORD_TYPE},
@@ -51,25 +53,35 @@ impl MessageType {
     /// `google.protobuf.FileDescriptorSet`.
     ///
     /// # Errors
-    /// [`ErrorKind::Descriptors`] for bytes that are no valid set of descriptors, or that do not have the message.
+    /// [`ErrorKind::Descriptors`] for bytes that are no valid set of descriptors, or that do not
+    /// have the message.
     pub fn parse(descriptors: &[u8], name: &str) -> Result<Self> {
         let invalid = |reason: String| Error::usage(ErrorKind::Descriptors(reason));
-        let pool = descriptor_pool(descriptors)
-            .map_err(|error| invalid(format!("the descriptors of {name:?} are not valid: {error}")))?;
+        let pool = descriptor_pool(descriptors).map_err(|error| {
+            invalid(format!(
+                "the descriptors of {name:?} are not valid: {error}"
+            ))
+        })?;
         match pool.get_message_by_name(name) {
             Some(descriptor) => Ok(Self { descriptor }),
             None => Err(invalid(format!("the descriptors have no message {name:?}"))),
         }
     }
 
-    /// Returns the type of the messages that a schema describes, from its metadata; `None` if its records are no
-    /// messages of this kind.
+    /// Returns the type of the messages that a schema describes, from its metadata; `None` if its
+    /// records are no messages of this kind.
     ///
     /// # Errors
     /// [`ErrorKind::Descriptors`] for metadata that is not valid.
     pub fn of_schema(schema: &Schema) -> Result<Option<Self>> {
-        let Some(name) = schema.metadata().get(MESSAGE) else { return Ok(None) };
-        let descriptors = schema.metadata().get(DESCRIPTORS).map(String::as_str).unwrap_or_default();
+        let Some(name) = schema.metadata().get(MESSAGE) else {
+            return Ok(None);
+        };
+        let descriptors = schema
+            .metadata()
+            .get(DESCRIPTORS)
+            .map(String::as_str)
+            .unwrap_or_default();
         let invalid = |error| {
             Error::usage(ErrorKind::Descriptors(format!(
                 "the metadata {DESCRIPTORS} of the schema is not valid: {error}"
@@ -78,16 +90,20 @@ impl MessageType {
         Self::parse(&STANDARD.decode(descriptors).map_err(invalid)?, name).map(Some)
     }
 
-    /// Plans the columns of messages of the type in the metadata of a schema; `None` if it has none.
+    /// Plans the columns of messages of the type in the metadata of a schema; `None` if it has
+    /// none.
     ///
     /// # Errors
-    /// The errors of [`of_schema`](Self::of_schema), and [`ErrorKind::Unsupported`] for a column that the message does not have,
-    /// or whose type does not fit.
+    /// The errors of [`of_schema`](Self::of_schema), and [`ErrorKind::Unsupported`] for a column
+    /// that the message does not have, or whose type does not fit.
     pub(crate) fn plan_of_schema(schema: &Schema, columns: &Fields) -> Result<Option<MessagePlan>> {
-        // Descriptors take much more memory than a plan, and all threads of a scan begin at the same time.
+        // Descriptors take much more memory than a plan, and all threads of a scan begin at the
+        // same time.
         let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
         let message = Self::of_schema(schema)?;
-        message.map(|message| MessagePlan::new(&message.descriptor, columns)).transpose()
+        message
+            .map(|message| MessagePlan::new(&message.descriptor, columns))
+            .transpose()
     }
 
     /// Returns the full name of the message.
@@ -103,36 +119,49 @@ impl MessageType {
     /// Returns the schema of the columns of the message, with the descriptors in its metadata.
     ///
     /// # Errors
-    /// [`ErrorKind::ManyNames`] for a message of more columns than [`Limits::features`] allows, those of nested messages
-    /// included; [`ErrorKind::Unsupported`] for a message without fields.
+    /// [`ErrorKind::ManyNames`] for a message of more columns than [`Limits::features`] allows,
+    /// those of nested messages included; [`ErrorKind::Unsupported`] for a message without fields.
     pub fn schema(&self, limits: &Limits) -> Result<SchemaRef> {
         let fields = fields::of_message(&self.descriptor, limits)?;
         if fields.is_empty() {
-            let reason = format!("the message {} has no fields, and so no columns", self.name());
+            let reason = format!(
+                "the message {} has no fields, and so no columns",
+                self.name()
+            );
             return Err(Error::usage(ErrorKind::unsupported(reason)));
         }
         Ok(Arc::new(Schema::new_with_metadata(fields, self.metadata())))
     }
 
-    /// Returns the metadata of a schema of these messages: the record type, the name of the message, and the files that
-    /// define it.
+    /// Returns the metadata of a schema of these messages: the record type, the name of the
+    /// message, and the files that define it.
     pub fn metadata(&self) -> HashMap<String, String> {
         HashMap::from([
-            (RECORD_TYPE.to_owned(), RecordType::Message.name().to_owned()),
+            (
+                RECORD_TYPE.to_owned(),
+                RecordType::Message.name().to_owned(),
+            ),
             (MESSAGE.to_owned(), self.name().to_owned()),
-            (DESCRIPTORS.to_owned(), STANDARD.encode(self.file_descriptor_set().encode_to_vec())),
+            (
+                DESCRIPTORS.to_owned(),
+                STANDARD.encode(self.file_descriptor_set().encode_to_vec()),
+            ),
         ])
     }
 
-    /// Returns the file that defines the message and the files that it imports, each after its own imports. Comments
-    /// are left out.
+    /// Returns the file that defines the message and the files that it imports, each after its own
+    /// imports. Comments are left out.
     fn file_descriptor_set(&self) -> FileDescriptorSet {
         let (mut files, mut seen) = (Vec::new(), HashSet::new());
-        // A file is taken from the stack before its imports, and once more after them. Chains of imports may be long.
+        // A file is taken from the stack before its imports, and once more after them. Chains of
+        // imports may be long.
         let mut stack = vec![(self.descriptor.parent_file(), false)];
         while let Some((file, is_after_imports)) = stack.pop() {
             if is_after_imports {
-                let mut file = FileDescriptorProto { source_code_info: None, ..file.file_descriptor_proto().clone() };
+                let mut file = FileDescriptorProto {
+                    source_code_info: None,
+                    ..file.file_descriptor_proto().clone()
+                };
                 unmark_similar_names(&mut file);
                 files.push(file);
             } else if seen.insert(file.name().to_owned()) {

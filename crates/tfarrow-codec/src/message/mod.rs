@@ -1,5 +1,5 @@
-//! Protobuf messages of any type, by their descriptors: the Arrow schema of a message type, and the plan by which
-//! messages are decoded and encoded.
+//! Protobuf messages of any type, by their descriptors: the Arrow schema of a message type, and the
+//! plan by which messages are decoded and encoded.
 //!
 //! ```text
 //! FileDescriptorSet, name ─▶ MessageType ─┬▶ fields ─▶ Schema                      the descriptors are in its metadata
@@ -21,9 +21,10 @@
 //! | message without fields; message nested in itself deeper than [`Limits::recursion`](crate::Limits::recursion) | `Binary`: the serialized message |
 //! | message deeper than readers of Arrow schemas accept (`MAX_DEPTH` in `plan.rs`) | `Binary`: the serialized message |
 //!
-//! A field with presence is nullable: `optional`, `required`, members of a `oneof`, and messages. A field without
-//! presence has the default of its type where the message does not have it, as protobuf defines it. Defaults that a
-//! proto2 file declares are not filled in: null means that the field is absent.
+//! A field with presence is nullable: `optional`, `required`, members of a `oneof`, and messages. A
+//! field without presence has the default of its type where the message does not have it, as
+//! protobuf defines it. Defaults that a proto2 file declares are not filled in: null means that the
+//! field is absent.
 
 mod definition_count;
 mod descriptor_set;
@@ -33,6 +34,9 @@ mod plan;
 mod similar_names;
 
 pub(crate) use self::plan::{
-    Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, NumberType, NumberWire, ValuePlan,
+    Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, NumberType,
+    NumberWire, ValuePlan,
 };
-pub use self::{definition_count::DefinitionCount, descriptor_set::descriptor_pool, message_type::MessageType};
+pub use self::{
+    definition_count::DefinitionCount, descriptor_set::descriptor_pool, message_type::MessageType,
+};

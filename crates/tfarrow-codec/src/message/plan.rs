@@ -1,7 +1,9 @@
-//! The plan by which messages of one type are decoded to the columns of a schema, and encoded from them.
+//! The plan by which messages of one type are decoded to the columns of a schema, and encoded from
+//! them.
 //!
-//! A plan has all fields of a message, so that a field that the type does not define is recognized. Those without a
-//! column are skipped: a schema with fewer columns, also in its structs, makes decoding cheaper.
+//! A plan has all fields of a message, so that a field that the type does not define is recognized.
+//! Those without a column are skipped: a schema with fewer columns, also in its structs, makes
+//! decoding cheaper.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,7 +12,9 @@ use std::{
 };
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
-use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
+use prost_reflect::{
+    Cardinality, EnumDescriptor, FieldDescriptor, Kind as ProtoKind, MessageDescriptor,
+};
 
 use super::similar_names::name_of;
 use crate::{
@@ -19,9 +23,10 @@ use crate::{
     schema::Values,
 };
 
-/// Maximum depth of the fields of a schema: a column has depth 1, and an item of a list, an entry of a map, a part of the entry
-/// and a field of a struct are one deeper each. Arrow's reader rejects schemas of files that are deeper than 61, and pyarrow
-/// those that are deeper than 64; a query may put some more levels around a column.
+/// Maximum depth of the fields of a schema: a column has depth 1, and an item of a list, an entry
+/// of a map, a part of the entry and a field of a struct are one deeper each. Arrow's reader
+/// rejects schemas of files that are deeper than 61, and pyarrow those that are deeper than 64; a
+/// query may put some more levels around a column.
 pub(super) const MAX_DEPTH: usize = 56;
 
 /// The names of the values of enums, by the full names of the enums.
@@ -160,7 +165,13 @@ impl NumberType {
     pub(crate) fn default_bits(&self) -> i64 {
         match self {
             Self::Enum(names, _) => names.default(),
-            Self::Bool | Self::Int32 | Self::Int64 | Self::UInt32 | Self::UInt64 | Self::Float32 | Self::Float64 => 0,
+            Self::Bool
+            | Self::Int32
+            | Self::Int64
+            | Self::UInt32
+            | Self::UInt64
+            | Self::Float32
+            | Self::Float64 => 0,
         }
     }
 }
@@ -190,12 +201,22 @@ impl EnumNames {
         let (mut names, mut numbers) = (HashMap::new(), HashMap::new());
         for value in descriptor.values() {
             // Of several names for one number, the first one is used.
-            names.entry(value.number()).or_insert_with(|| value.name().to_owned());
+            names
+                .entry(value.number())
+                .or_insert_with(|| value.name().to_owned());
             numbers.insert(value.name().to_owned(), value.number());
         }
         // The values are ordered by their numbers, so that the first of them may be another.
-        let default = if numbers.is_empty() { 0 } else { descriptor.default_value().number() };
-        Self { names, numbers, default }
+        let default = if numbers.is_empty() {
+            0
+        } else {
+            descriptor.default_value().number()
+        };
+        Self {
+            names,
+            numbers,
+            default,
+        }
     }
 
     /// Returns the name of a number, if it has one.
@@ -210,7 +231,10 @@ impl EnumNames {
 
     /// Returns the number of a name, or of a number in decimal that has no name.
     pub(crate) fn number(&self, text: &str) -> Option<i32> {
-        self.numbers.get(text).copied().or_else(|| text.parse().ok())
+        self.numbers
+            .get(text)
+            .copied()
+            .or_else(|| text.parse().ok())
     }
 }
 
@@ -228,22 +252,26 @@ pub(crate) enum MessageForm {
 }
 
 impl MessageForm {
-    /// Returns the form of a message. Messages with the name of a well-known type that have other fields are structs.
+    /// Returns the form of a message. Messages with the name of a well-known type that have other
+    /// fields are structs.
     pub(crate) fn of(message: &MessageDescriptor) -> Self {
         if !message.full_name().starts_with("google.protobuf.") {
             return Self::Struct;
         }
-        let kinds: Vec<_> = message.fields().map(|field| (field.number(), field.kind(), field.cardinality())).collect();
+        let kinds: Vec<_> = message
+            .fields()
+            .map(|field| (field.number(), field.kind(), field.cardinality()))
+            .collect();
         let many = Cardinality::Repeated;
         let is_time = || {
             let times = [(1, ProtoKind::Int64), (2, ProtoKind::Int32)];
-            let is = |((number, kind, cardinality), time): (&(u32, ProtoKind, Cardinality), (u32, ProtoKind))| {
-                (*number, kind.clone()) == time && *cardinality != many
-            };
+            let is = |((number, kind, cardinality), time): (
+                &(u32, ProtoKind, Cardinality),
+                (u32, ProtoKind),
+            )| { (*number, kind.clone()) == time && *cardinality != many };
             kinds.len() == 2 && kinds.iter().zip(times).all(is)
         };
-        let is_wrapper =
-            || matches!(&kinds[..], [(1, kind, cardinality)] if kind.as_message().is_none() && *cardinality != many);
+        let is_wrapper = || matches!(&kinds[..], [(1, kind, cardinality)] if kind.as_message().is_none() && *cardinality != many);
         match message.full_name() {
             "google.protobuf.Timestamp" if is_time() => Self::Timestamp,
             "google.protobuf.Duration" if is_time() => Self::Duration,
@@ -269,7 +297,8 @@ impl MessagePlan {
     /// Plans the columns of a message.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a column that the message does not have, or whose type does not fit.
+    /// [`ErrorKind::Unsupported`] for a column that the message does not have, or whose type does
+    /// not fit.
     pub(crate) fn new(message: &MessageDescriptor, columns: &Fields) -> Result<Self> {
         Self::nested(message, columns, "", 0, &mut EnumTable::new())
     }
@@ -282,7 +311,9 @@ impl MessagePlan {
         enums: &mut EnumTable,
     ) -> Result<Self> {
         if depth > MAX_DEPTH {
-            return Err(unsupported(format!("column {path:?}: structs are nested deeper than {MAX_DEPTH}")));
+            return Err(unsupported(format!(
+                "column {path:?}: structs are nested deeper than {MAX_DEPTH}"
+            )));
         }
         let mut fields: Vec<_> = message.fields().collect();
         let names: HashSet<_> = fields.iter().map(name_of).collect();
@@ -290,7 +321,10 @@ impl MessagePlan {
         for (index, column) in columns.iter().enumerate() {
             let refused = |reason: &str| {
                 let message = message.full_name();
-                Err(unsupported(format!("column {:?}: the message {message} {reason}", join(path, column.name()))))
+                Err(unsupported(format!(
+                    "column {:?}: the message {message} {reason}",
+                    join(path, column.name())
+                )))
             };
             if !names.contains(column.name().as_str()) {
                 return refused("has no such field");
@@ -301,22 +335,40 @@ impl MessagePlan {
         }
         fields.sort_by_key(FieldDescriptor::number);
         let mut oneofs: Vec<Vec<usize>> = message.oneofs().map(|_| Vec::new()).collect();
-        let oneof_of: HashMap<_, _> =
-            message.oneofs().enumerate().map(|(index, oneof)| (oneof.name().to_owned(), index)).collect();
+        let oneof_of: HashMap<_, _> = message
+            .oneofs()
+            .enumerate()
+            .map(|(index, oneof)| (oneof.name().to_owned(), index))
+            .collect();
         let plan = |(at, field): (usize, &FieldDescriptor)| {
             let path = join(path, name_of(field));
-            let oneof = field.containing_oneof().and_then(|oneof| oneof_of.get(oneof.name()).copied());
+            let oneof = field
+                .containing_oneof()
+                .and_then(|oneof| oneof_of.get(oneof.name()).copied());
             if let Some(members) = oneof.and_then(|oneof| oneofs.get_mut(oneof)) {
                 members.push(at);
             }
             let index = index_of.get(name_of(field)).copied();
             let column = index.zip(index.and_then(|index| columns.get(index)));
-            let column = column.map(|column| ColumnOfField::new(field, column, &path, depth, enums)).transpose()?;
+            let column = column
+                .map(|column| ColumnOfField::new(field, column, &path, depth, enums))
+                .transpose()?;
             let wire_type = wire_type(field);
             let is_packable = field.is_list() && !matches!(wire_type, LEN | START_GROUP);
-            Ok(FieldPlan { path, number: field.number(), wire_type, is_packable, oneof, column })
+            Ok(FieldPlan {
+                path,
+                number: field.number(),
+                wire_type,
+                is_packable,
+                oneof,
+                column,
+            })
         };
-        let fields = fields.iter().enumerate().map(plan).collect::<Result<Vec<_>>>()?;
+        let fields = fields
+            .iter()
+            .enumerate()
+            .map(plan)
+            .collect::<Result<Vec<_>>>()?;
         Ok(Self {
             name: message.full_name().into(),
             fields,
@@ -330,15 +382,25 @@ impl MessagePlan {
     /// Returns the index of the field `number`. The search begins at `guess`.
     #[inline]
     pub(crate) fn find(&self, number: u32, guess: usize) -> Option<usize> {
-        if self.fields.get(guess).is_some_and(|field| field.number == number) {
+        if self
+            .fields
+            .get(guess)
+            .is_some_and(|field| field.number == number)
+        {
             return Some(guess);
         }
-        self.fields.binary_search_by_key(&number, |field| field.number).ok()
+        self.fields
+            .binary_search_by_key(&number, |field| field.number)
+            .ok()
     }
 
     /// Sets the values of all fields to their defaults where the wire does not have them.
     fn implicit(mut self) -> Self {
-        for column in self.fields.iter_mut().filter_map(|field| field.column.as_mut()) {
+        for column in self
+            .fields
+            .iter_mut()
+            .filter_map(|field| field.column.as_mut())
+        {
             column.arity = Arity::Implicit;
         }
         self
@@ -346,7 +408,8 @@ impl MessagePlan {
 }
 
 impl FieldPlan {
-    /// Returns whether a value of the field may have this wire type. One of another wire type is an unknown field.
+    /// Returns whether a value of the field may have this wire type. One of another wire type is an
+    /// unknown field.
     pub(crate) fn accepts(&self, wire_type: u8) -> bool {
         wire_type == self.wire_type || wire_type == LEN && self.is_packable
     }
@@ -381,13 +444,18 @@ impl ColumnOfField {
     ) -> Result<Self> {
         let misfit = || {
             let (name, data_type) = (field.full_name(), column.data_type());
-            unsupported(format!("column {path:?}: the field {name} is not read as, or written from, {data_type}"))
+            unsupported(format!(
+                "column {path:?}: the field {name} is not read as, or written from, {data_type}"
+            ))
         };
         let (arity, value_type) = match column.data_type() {
             DataType::Map(entries, _) if field.is_map() => (Arity::Map, entries.data_type()),
-            DataType::List(item) if field.is_list() => {
-                (Arity::Repeated { packed: field.is_packed() }, item.data_type())
-            }
+            DataType::List(item) if field.is_list() => (
+                Arity::Repeated {
+                    packed: field.is_packed(),
+                },
+                item.data_type(),
+            ),
             _ if field.is_list() || field.is_map() => return Err(misfit()),
             value if field.supports_presence() => (Arity::Optional, value),
             value => (Arity::Implicit, value),
@@ -398,15 +466,21 @@ impl ColumnOfField {
             }
             (_, Arity::Map, _) => return Err(misfit()),
             (kind, _, value_type) => {
-                value(&kind, value_type, field.is_group(), path, depth, enums)?.ok_or_else(misfit)?
+                value(&kind, value_type, field.is_group(), path, depth, enums)?
+                    .ok_or_else(misfit)?
             }
         };
-        Ok(Self { index, data_type: column.data_type().clone(), arity, value })
+        Ok(Self {
+            index,
+            data_type: column.data_type().clone(),
+            arity,
+            value,
+        })
     }
 }
 
-/// Plans the entries of a map: messages with a key and a value. A part that the wire does not have, has its default,
-/// which for a message is the empty message.
+/// Plans the entries of a map: messages with a key and a value. A part that the wire does not have,
+/// has its default, which for a message is the empty message.
 fn map_entry(
     entry: &MessageDescriptor,
     parts: &Fields,
@@ -415,12 +489,24 @@ fn map_entry(
     enums: &mut EnumTable,
 ) -> Result<ValuePlan> {
     let names = [entry.map_entry_key_field(), entry.map_entry_value_field()];
-    let named = |(part, field): (&FieldRef, &FieldDescriptor)| part.as_ref().clone().with_name(name_of(field));
+    let named = |(part, field): (&FieldRef, &FieldDescriptor)| {
+        part.as_ref().clone().with_name(name_of(field))
+    };
     let renamed: Fields = parts.iter().zip(&names).map(named).collect();
     let plan = MessagePlan::nested(entry, &renamed, path, depth + 1, enums)?.implicit();
     // The columns keep the names that they have in the schema.
-    let plan = Box::new(MessagePlan { columns: parts.clone(), writes_defaults: true, ..plan });
-    Ok(ValuePlan::Message { plan, form: MessageForm::Struct, unit: TimeUnit::Nanosecond, zone: None, group: false })
+    let plan = Box::new(MessagePlan {
+        columns: parts.clone(),
+        writes_defaults: true,
+        ..plan
+    });
+    Ok(ValuePlan::Message {
+        plan,
+        form: MessageForm::Struct,
+        unit: TimeUnit::Nanosecond,
+        zone: None,
+        group: false,
+    })
 }
 
 /// Plans a value; `None` if its type does not fit.
@@ -432,12 +518,15 @@ fn value(
     depth: usize,
     enums: &mut EnumTable,
 ) -> Result<Option<ValuePlan>> {
-    let number = |wire, number, expected: DataType| (expected == *data_type).then_some(ValuePlan::Number(wire, number));
+    let number = |wire, number, expected: DataType| {
+        (expected == *data_type).then_some(ValuePlan::Number(wire, number))
+    };
     let bytes = |wire| {
         let values = Values::from_data_type(data_type)?;
         let is_text = matches!(values, Values::Utf8 | Values::Utf8View);
         let is_bytes = matches!(values, Values::Binary | Values::BinaryView);
-        (is_bytes || is_text && *kind == ProtoKind::String).then_some(ValuePlan::Bytes(wire, values))
+        (is_bytes || is_text && *kind == ProtoKind::String)
+            .then_some(ValuePlan::Bytes(wire, values))
     };
     Ok(match kind {
         ProtoKind::Double => number(NumberWire::Fixed64, NumberType::Float64, DataType::Float64),
@@ -454,14 +543,22 @@ fn value(
         ProtoKind::Sfixed64 => number(NumberWire::Fixed64, NumberType::Int64, DataType::Int64),
         ProtoKind::Bool => number(NumberWire::Varint, NumberType::Bool, DataType::Boolean),
         ProtoKind::Enum(descriptor) => {
-            let text = Values::from_data_type(data_type).filter(|it| matches!(it, Values::Utf8 | Values::Utf8View));
-            text.map(|text| ValuePlan::Number(NumberWire::Varint, NumberType::Enum(names_of(descriptor, enums), text)))
+            let text = Values::from_data_type(data_type)
+                .filter(|it| matches!(it, Values::Utf8 | Values::Utf8View));
+            text.map(|text| {
+                ValuePlan::Number(
+                    NumberWire::Varint,
+                    NumberType::Enum(names_of(descriptor, enums), text),
+                )
+            })
         }
         ProtoKind::String | ProtoKind::Bytes => bytes(BytesWire::Value),
         ProtoKind::Message(message) => match (MessageForm::of(message), data_type) {
-            (MessageForm::Struct, DataType::Binary | DataType::BinaryView) => {
-                bytes(if group { BytesWire::Group } else { BytesWire::Message })
-            }
+            (MessageForm::Struct, DataType::Binary | DataType::BinaryView) => bytes(if group {
+                BytesWire::Group
+            } else {
+                BytesWire::Message
+            }),
             (form, data_type) => nested(message, form, data_type, group, path, depth, enums)?,
         },
     })
@@ -470,11 +567,15 @@ fn value(
 /// Returns the names of an enum, which all its fields share.
 fn names_of(descriptor: &EnumDescriptor, enums: &mut EnumTable) -> Arc<EnumNames> {
     let new = || Arc::new(EnumNames::new(descriptor));
-    Arc::clone(enums.entry(descriptor.full_name().to_owned()).or_insert_with(new))
+    Arc::clone(
+        enums
+            .entry(descriptor.full_name().to_owned())
+            .or_insert_with(new),
+    )
 }
 
-/// Plans a message in one of its forms; `None` if its type does not fit. A message with the name of a well-known type
-/// can be a struct of its fields as well.
+/// Plans a message in one of its forms; `None` if its type does not fit. A message with the name of
+/// a well-known type can be a struct of its fields as well.
 fn nested(
     message: &MessageDescriptor,
     form: MessageForm,
@@ -485,36 +586,52 @@ fn nested(
     enums: &mut EnumTable,
 ) -> Result<Option<ValuePlan>> {
     let parts = |types: &[DataType]| -> Fields {
-        let field =
-            |(field, data_type): (FieldDescriptor, &DataType)| Field::new(name_of(&field), data_type.clone(), false);
+        let field = |(field, data_type): (FieldDescriptor, &DataType)| {
+            Field::new(name_of(&field), data_type.clone(), false)
+        };
         message.fields().zip(types).map(field).collect()
     };
     let times = || parts(&[DataType::Int64, DataType::Int32]);
     let (form, columns) = match (form, data_type) {
         (_, DataType::Struct(columns)) => (MessageForm::Struct, columns.clone()),
-        (MessageForm::Timestamp, DataType::Timestamp(TimeUnit::Nanosecond | TimeUnit::Microsecond, Some(_))) => {
-            (form, times())
-        }
+        (
+            MessageForm::Timestamp,
+            DataType::Timestamp(TimeUnit::Nanosecond | TimeUnit::Microsecond, Some(_)),
+        ) => (form, times()),
         (MessageForm::Duration, DataType::Duration(TimeUnit::Nanosecond)) => (form, times()),
         (MessageForm::Wrapper, value) => (form, parts(std::slice::from_ref(value))),
         _ => return Ok(None),
     };
     let plan = MessagePlan::nested(message, &columns, path, depth + 1, enums)?;
-    let plan = Box::new(if form == MessageForm::Struct { plan } else { plan.implicit() });
+    let plan = Box::new(if form == MessageForm::Struct {
+        plan
+    } else {
+        plan.implicit()
+    });
     let (unit, zone) = match data_type {
         DataType::Timestamp(unit, zone) => (*unit, zone.clone()),
         _ => (TimeUnit::Nanosecond, None),
     };
-    Ok(Some(ValuePlan::Message { plan, form, unit, zone, group }))
+    Ok(Some(ValuePlan::Message {
+        plan,
+        form,
+        unit,
+        zone,
+        group,
+    }))
 }
 
 impl ValuePlan {
     /// Returns whether the pieces of a value are concatenated.
     pub(crate) fn merges(&self) -> bool {
-        matches!(self, Self::Message { .. } | Self::Bytes(BytesWire::Message | BytesWire::Group, _))
+        matches!(
+            self,
+            Self::Message { .. } | Self::Bytes(BytesWire::Message | BytesWire::Group, _)
+        )
     }
 
-    /// Returns the number of array elements that one value takes: one, and one for each column of a message.
+    /// Returns the number of array elements that one value takes: one, and one for each column of a
+    /// message.
     pub(crate) fn cells(&self) -> usize {
         match self {
             Self::Number(..) | Self::Bytes(..) => 1,
@@ -526,14 +643,28 @@ impl ValuePlan {
 impl MessagePlan {
     /// Returns the number of array elements that one message takes, lists without their values.
     pub(crate) fn cells(&self) -> usize {
-        let cells = |column: &ColumnOfField| if column.arity.is_many() { 1 } else { column.value.cells() };
-        self.fields.iter().filter_map(|field| field.column.as_ref()).map(cells).sum()
+        let cells = |column: &ColumnOfField| {
+            if column.arity.is_many() {
+                1
+            } else {
+                column.value.cells()
+            }
+        };
+        self.fields
+            .iter()
+            .filter_map(|field| field.column.as_ref())
+            .map(cells)
+            .sum()
     }
 }
 
 /// Joins the names of nested fields.
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }
 
 fn unsupported(reason: String) -> Error {
@@ -543,8 +674,8 @@ fn unsupported(reason: String) -> Error {
 #[cfg(test)]
 mod tests {
     use prost_reflect::prost_types::{
-        DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
-        field_descriptor_proto::Type,
+        DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto,
+        FileDescriptorProto, field_descriptor_proto::Type,
     };
 
     use super::*;
@@ -559,19 +690,41 @@ mod tests {
             type_name: Some("E".to_owned()),
             ..Default::default()
         };
-        let value = EnumValueDescriptorProto { name: Some("A".to_owned()), number: Some(0), options: None };
-        let message =
-            DescriptorProto { name: Some("M".to_owned()), field: vec![field(1), field(2)], ..Default::default() };
-        let names = EnumDescriptorProto { name: Some("E".to_owned()), value: vec![value], ..Default::default() };
-        let file = FileDescriptorProto { message_type: vec![message], enum_type: vec![names], ..Default::default() };
+        let value = EnumValueDescriptorProto {
+            name: Some("A".to_owned()),
+            number: Some(0),
+            options: None,
+        };
+        let message = DescriptorProto {
+            name: Some("M".to_owned()),
+            field: vec![field(1), field(2)],
+            ..Default::default()
+        };
+        let names = EnumDescriptorProto {
+            name: Some("E".to_owned()),
+            value: vec![value],
+            ..Default::default()
+        };
+        let file = FileDescriptorProto {
+            message_type: vec![message],
+            enum_type: vec![names],
+            ..Default::default()
+        };
         let mut pool = prost_reflect::DescriptorPool::new();
         pool.add_file_descriptor_proto(file).unwrap();
         let columns = ["f1", "f2"].map(|name| Field::new(name, DataType::Utf8, true));
-        let plan = MessagePlan::new(&pool.get_message_by_name("M").unwrap(), &Fields::from(columns.to_vec())).unwrap();
-        let names = plan.fields.iter().filter_map(|field| match &field.column.as_ref()?.value {
-            ValuePlan::Number(_, NumberType::Enum(names, _)) => Some(Arc::clone(names)),
-            _ => None,
-        });
+        let plan = MessagePlan::new(
+            &pool.get_message_by_name("M").unwrap(),
+            &Fields::from(columns.to_vec()),
+        )
+        .unwrap();
+        let names = plan
+            .fields
+            .iter()
+            .filter_map(|field| match &field.column.as_ref()?.value {
+                ValuePlan::Number(_, NumberType::Enum(names, _)) => Some(Arc::clone(names)),
+                _ => None,
+            });
         let names: Vec<_> = names.collect();
         assert_eq!(names.len(), 2);
         assert!(Arc::ptr_eq(&names[0], &names[1]));

@@ -1,5 +1,6 @@
-//! Fields of one message whose names differ only in case or underscores, such as `value` and `Value`. Protobuf's compilers accept
-//! them; `prost-reflect` refuses the whole set. In its descriptors, such fields have their numbers after their names.
+//! Fields of one message whose names differ only in case or underscores, such as `value` and
+//! `Value`. Protobuf's compilers accept them; `prost-reflect` refuses the whole set. In its
+//! descriptors, such fields have their numbers after their names.
 
 use std::collections::HashSet;
 
@@ -55,5 +56,8 @@ fn unmark_message(message: &mut DescriptorProto) {
 
 /// The name of a field in its definition.
 pub(super) fn name_of(field: &FieldDescriptor) -> &str {
-    field.name().split_once(MARK).map_or(field.name(), |(name, _)| name)
+    field
+        .name()
+        .split_once(MARK)
+        .map_or(field.name(), |(name, _)| name)
 }

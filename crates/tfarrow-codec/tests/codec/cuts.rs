@@ -17,7 +17,10 @@ use crate::support::{WAYS, chunks, decode, finish, push, schema_of, small};
 /// Decodes a file that arrives in pieces.
 fn decode_pieces(pieces: &[&[u8]], builder: DecoderBuilder) -> Vec<RecordBatch> {
     let mut decoder = builder.build().unwrap();
-    let mut batches: Vec<_> = pieces.iter().flat_map(|piece| push(&mut decoder, piece).unwrap()).collect();
+    let mut batches: Vec<_> = pieces
+        .iter()
+        .flat_map(|piece| push(&mut decoder, piece).unwrap())
+        .collect();
     batches.extend(finish(&mut decoder).unwrap());
     batches
 }
@@ -100,11 +103,20 @@ fn every_two_halves_give_the_same_batches() {
     for sequence in [false, true] {
         let file = small(sequence).file();
         for way in WAYS {
-            let builder = DecoderBuilder::new(schema_of(&file, sequence, way).unwrap()).with_batch_size(2);
+            let builder =
+                DecoderBuilder::new(schema_of(&file, sequence, way).unwrap()).with_batch_size(2);
             let whole = decode(&file, builder.clone()).unwrap();
-            assert_eq!(whole.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [2, 1]);
+            assert_eq!(
+                whole.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(),
+                [2, 1]
+            );
             for halves in halves(&file) {
-                assert_eq!(decode_pieces(&halves, builder.clone()), whole, "cut at {}", halves[0].len());
+                assert_eq!(
+                    decode_pieces(&halves, builder.clone()),
+                    whole,
+                    "cut at {}",
+                    halves[0].len()
+                );
             }
         }
     }
@@ -119,24 +131,46 @@ fn batches_have_the_configured_number_of_rows() {
     let builder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
     for piece in [1000, 1 << 16, file.len()] {
         let pieces: Vec<_> = file.chunks(piece).collect();
-        let rows: Vec<_> = decode_pieces(&pieces, builder.clone()).iter().map(RecordBatch::num_rows).collect();
+        let rows: Vec<_> = decode_pieces(&pieces, builder.clone())
+            .iter()
+            .map(RecordBatch::num_rows)
+            .collect();
         assert_eq!(rows, [8192, 8192, 20_000 - 2 * 8192]);
     }
 }
 
-/// The documented loop does not call `capacity`: a decoder takes no bytes only if a batch can be flushed.
+/// The documented loop does not call `capacity`: a decoder takes no bytes only if a batch can be
+/// flushed.
 #[test]
 fn no_bytes_are_taken_only_if_the_batch_is_full() {
     let file = tfarrow_testkit::frame::file([&b""[..]; 10]);
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
-    let mut decoder = DecoderBuilder::new(schema).with_batch_size(4).build().unwrap();
-    assert_eq!((decoder.capacity(), decoder.decode(&file).unwrap()), (4, 4 * 16));
-    assert_eq!((decoder.capacity(), decoder.decode(&file[64..]).unwrap()), (0, 0));
-    assert_eq!(decoder.flush().unwrap().map(|batch| batch.num_rows()), Some(4));
-    assert_eq!((decoder.capacity(), decoder.decode(&file[64..100]).unwrap()), (4, 36));
+    let mut decoder = DecoderBuilder::new(schema)
+        .with_batch_size(4)
+        .build()
+        .unwrap();
+    assert_eq!(
+        (decoder.capacity(), decoder.decode(&file).unwrap()),
+        (4, 4 * 16)
+    );
+    assert_eq!(
+        (decoder.capacity(), decoder.decode(&file[64..]).unwrap()),
+        (0, 0)
+    );
+    assert_eq!(
+        decoder.flush().unwrap().map(|batch| batch.num_rows()),
+        Some(4)
+    );
+    assert_eq!(
+        (decoder.capacity(), decoder.decode(&file[64..100]).unwrap()),
+        (4, 36)
+    );
     assert_eq!(decoder.capacity(), 2);
     assert_eq!(decoder.decode(&file[100..]).unwrap(), 28);
-    assert_eq!(decoder.flush().unwrap().map(|batch| batch.num_rows()), Some(4));
+    assert_eq!(
+        decoder.flush().unwrap().map(|batch| batch.num_rows()),
+        Some(4)
+    );
 }
 
 /// Each row of a column takes memory, also if the record does not have the feature.
@@ -152,7 +186,13 @@ fn wide_batches_have_few_rows() {
     assert!(rows.iter().all(|rows| rows * columns <= BATCH_CELLS));
     // Columns outside of the projection take none.
     let batches = decode(&file, DecoderBuilder::new(schema).with_projection(vec![7])).unwrap();
-    assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [300]);
+    assert_eq!(
+        batches
+            .iter()
+            .map(RecordBatch::num_rows)
+            .collect::<Vec<_>>(),
+        [300]
+    );
 }
 
 /// The records before a corrupt length are returned first, as one batch.
@@ -161,13 +201,21 @@ fn records_before_a_corrupt_length_are_flushed_before_the_error() {
     let mut file = small(false).file();
     let at = crate::support::offsets(&small(false).payloads())[2] as usize;
     file[at] ^= 1;
-    let mut decoder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap()).build().unwrap();
+    let mut decoder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap())
+        .build()
+        .unwrap();
     let taken = decoder.decode(&file).unwrap();
     assert_eq!(decoder.capacity(), 0);
-    assert_eq!(decoder.flush().unwrap().map(|batch| batch.num_rows()), Some(2));
+    assert_eq!(
+        decoder.flush().unwrap().map(|batch| batch.num_rows()),
+        Some(2)
+    );
     for _ in 0..2 {
         let error = decoder.decode(&file[taken..]).unwrap_err();
-        assert_eq!((error.category(), error.position().record), (Category::Corrupt, 2));
+        assert_eq!(
+            (error.category(), error.position().record),
+            (Category::Corrupt, 2)
+        );
         assert_eq!(error.position().offset, at as u64);
     }
     assert_eq!(decoder.finish().unwrap_err().category(), Category::Corrupt);
@@ -185,7 +233,10 @@ fn records_have_the_same_positions_after_any_split() {
     let set = small(false);
     let records = chunks(&set.file(), 1 << 20).unwrap().remove(0);
     let (first, rest) = records.clone().split_at(1);
-    assert_eq!((first.len(), first.first(), rest.len(), rest.first()), (1, 0, 2, 1));
+    assert_eq!(
+        (first.len(), first.first(), rest.len(), rest.first()),
+        (1, 0, 2, 1)
+    );
     assert_eq!(first.bytes() + rest.bytes(), set.file().len());
     assert_eq!(rest.data(0), records.data(1));
     assert!(records.data(3).is_none());
@@ -200,7 +251,14 @@ fn records_have_the_same_positions_after_any_split() {
 
 fn raw(batches: &[RecordBatch]) -> Vec<Vec<u8>> {
     use arrow_array::cast::AsArray;
-    let column =
-        |batch: &RecordBatch| batch.column(0).as_binary_view().iter().flatten().map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let column = |batch: &RecordBatch| {
+        batch
+            .column(0)
+            .as_binary_view()
+            .iter()
+            .flatten()
+            .map(<[u8]>::to_vec)
+            .collect::<Vec<_>>()
+    };
     batches.iter().flat_map(column).collect()
 }

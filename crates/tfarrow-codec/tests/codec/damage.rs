@@ -3,7 +3,8 @@
 use arrow_array::RecordBatch;
 use proptest::{collection::vec, prelude::*};
 use tfarrow_codec::{
-    Category, Decoder, DecoderBuilder, Error, ErrorKind, FrameBuffer, Layout, Limits, Summary, VerifyCrc, WireError,
+    Category, Decoder, DecoderBuilder, Error, ErrorKind, FrameBuffer, Layout, Limits, Summary,
+    VerifyCrc, WireError,
 };
 use tfarrow_testkit::{
     arrow, config,
@@ -32,7 +33,8 @@ fn drive(decoder: &mut Decoder, file: &[u8], batches: &mut Vec<RecordBatch>) -> 
             batches.extend(decoder.flush()?);
         }
     }
-    // The end is checked first and its error returned last, since the records before it can still be flushed.
+    // The end is checked first and its error returned last, since the records before it can still
+    // be flushed.
     let end = decoder.finish();
     while let Some(batch) = decoder.flush()? {
         batches.push(batch);
@@ -50,7 +52,10 @@ fn any_flipped_bit_is_an_error() {
             for (bit, damaged) in flips(&file) {
                 let (batches, result) = decode_all(&damaged, builder.clone());
                 let error = result.expect_err("a flipped bit is found");
-                let record = offsets.iter().rposition(|offset| *offset <= bit as u64 / 8).unwrap();
+                let record = offsets
+                    .iter()
+                    .rposition(|offset| *offset <= bit as u64 / 8)
+                    .unwrap();
                 let in_header = bit as u64 / 8 - offsets[record] < 12;
                 match error.kind() {
                     ErrorKind::LengthCrc { .. } => assert!(in_header, "bit {bit}: {error}"),
@@ -58,8 +63,14 @@ fn any_flipped_bit_is_an_error() {
                     _ => panic!("bit {bit}: {error}"),
                 }
                 assert_eq!(error.category(), Category::Corrupt);
-                assert_eq!((error.position().record, error.position().offset), (record as u64, offsets[record]));
-                assert_eq!(arrow::rows_from_batches(&batches).unwrap(), set.rows[..record]);
+                assert_eq!(
+                    (error.position().record, error.position().offset),
+                    (record as u64, offsets[record])
+                );
+                assert_eq!(
+                    arrow::rows_from_batches(&batches).unwrap(),
+                    set.rows[..record]
+                );
                 assert!(summary(&damaged).is_err());
             }
         }
@@ -74,15 +85,24 @@ fn any_truncation_is_an_error() {
         let builder = DecoderBuilder::new(schema_of(&file, sequence, WAYS[0]).unwrap());
         for cut in cuts(&file) {
             let (batches, result) = decode_all(cut, builder.clone());
-            let record = offsets.iter().rposition(|offset| *offset <= cut.len() as u64).unwrap();
-            assert_eq!(arrow::rows_from_batches(&batches).unwrap(), set.rows[..record]);
+            let record = offsets
+                .iter()
+                .rposition(|offset| *offset <= cut.len() as u64)
+                .unwrap();
+            assert_eq!(
+                arrow::rows_from_batches(&batches).unwrap(),
+                set.rows[..record]
+            );
             let there = cut.len() as u64 - offsets[record];
             if there == 0 {
                 assert!(result.is_ok(), "a file of fewer records is a file");
                 continue;
             }
             let error = result.expect_err("the file ends inside a record");
-            assert_eq!((error.position().record, error.position().offset), (record as u64, offsets[record]));
+            assert_eq!(
+                (error.position().record, error.position().offset),
+                (record as u64, offsets[record])
+            );
             assert_eq!(error.category(), Category::Truncated);
             let whole = (there >= 12).then(|| offsets[record + 1] - offsets[record]);
             assert!(
@@ -111,10 +131,17 @@ fn crcs_are_checked_as_configured() {
         let (_, result) = decode_all(file, builder.clone().with_verify_crc(verify));
         assert_eq!(result.is_err(), found, "{verify:?}");
     }
-    // The tag of the first record's only field. The record no longer parses, and its CRC shows that it is corrupt.
+    // The tag of the first record's only field. The record no longer parses, and its CRC shows that
+    // it is corrupt.
     let unreadable = flip(&file, 12 * 8);
-    let (_, result) = decode_all(&unreadable, builder.clone().with_verify_crc(VerifyCrc::OnParseFailure));
-    assert!(matches!(result.unwrap_err().kind(), ErrorKind::DataCrc { .. }));
+    let (_, result) = decode_all(
+        &unreadable,
+        builder.clone().with_verify_crc(VerifyCrc::OnParseFailure),
+    );
+    assert!(matches!(
+        result.unwrap_err().kind(),
+        ErrorKind::DataCrc { .. }
+    ));
     let (_, result) = decode_all(&unreadable, builder.with_verify_crc(VerifyCrc::Never));
     assert!(matches!(result.unwrap_err().kind(), ErrorKind::Wire(_)));
 }
@@ -122,40 +149,73 @@ fn crcs_are_checked_as_configured() {
 #[test]
 fn a_long_length_takes_no_memory_before_its_bytes_arrive() {
     let builder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
-    for (length, category) in
-        [(1u64 << 30, Category::Truncated), (1 << 31, Category::Limit), (u64::MAX, Category::Limit)]
-    {
+    for (length, category) in [
+        (1u64 << 30, Category::Truncated),
+        (1 << 31, Category::Limit),
+        (u64::MAX, Category::Limit),
+    ] {
         let length = length.to_le_bytes();
-        let file = [&length[..], &frame::masked(&length).to_le_bytes(), b"no such length"].concat();
+        let file = [
+            &length[..],
+            &frame::masked(&length).to_le_bytes(),
+            b"no such length",
+        ]
+        .concat();
         let (_, result) = decode_all(&file, builder.clone());
         assert_eq!(result.unwrap_err().category(), category);
     }
     // A chunk has at most eight times the bytes that have arrived.
     let length = (1u64 << 30).to_le_bytes();
     let mut buffer = FrameBuffer::new(1 << 16, Limits::default());
-    let (mut taken, header) = (0, [&length[..], &frame::masked(&length).to_le_bytes()].concat());
+    let (mut taken, header) = (
+        0,
+        [&length[..], &frame::masked(&length).to_le_bytes()].concat(),
+    );
     buffer.spare()[..12].copy_from_slice(&header);
     buffer.advance(12);
     while taken < 1 << 20 {
         let spare = buffer.spare().len();
-        assert!(spare <= (1 << 16) + 7 * taken, "{spare} bytes of room after {taken} bytes");
+        assert!(
+            spare <= (1 << 16) + 7 * taken,
+            "{spare} bytes of room after {taken} bytes"
+        );
         buffer.advance(spare);
         taken += spare;
         assert!(buffer.next(false).unwrap().is_none());
     }
-    assert_eq!(buffer.next(true).unwrap_err().category(), Category::Truncated);
-    let limits = Limits { record_bytes: 10, ..Limits::default() };
+    assert_eq!(
+        buffer.next(true).unwrap_err().category(),
+        Category::Truncated
+    );
+    let limits = Limits {
+        record_bytes: 10,
+        ..Limits::default()
+    };
     let (_, result) = decode_all(&small(false).file(), builder.with_limits(limits));
     let error = result.unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Limit { limit: 10, .. }), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Limit { limit: 10, .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn names_above_the_limit_are_not_kept() {
     let file = small(false).file();
     let records = &chunks(&file, 1 << 20).unwrap()[0];
-    for limits in [Limits { features: 2, ..Limits::default() }, Limits { name_bytes: 2, ..Limits::default() }] {
-        let error = Summary::with_limits(0, limits).observe(records, VerifyCrc::Always).unwrap_err();
+    for limits in [
+        Limits {
+            features: 2,
+            ..Limits::default()
+        },
+        Limits {
+            name_bytes: 2,
+            ..Limits::default()
+        },
+    ] {
+        let error = Summary::with_limits(0, limits)
+            .observe(records, VerifyCrc::Always)
+            .unwrap_err();
         assert_eq!(error.category(), Category::Limit);
     }
 }
@@ -266,7 +326,9 @@ fn a_decoder_can_be_used_after_a_record_that_does_not_fit() {
 fn errors_are_returned_after_the_records_before_them() {
     let set = small(false);
     let file = flip(&set.file(), (set.file().len() - 1) * 8);
-    let mut decoder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap()).build().unwrap();
+    let mut decoder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap())
+        .build()
+        .unwrap();
     assert!(push(&mut decoder, &file).is_ok());
     assert!(finish(&mut decoder).is_err());
 }

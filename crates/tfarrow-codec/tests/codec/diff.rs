@@ -50,7 +50,10 @@ proptest! {
 /// Returns `Example { features: { "x": feature } }`.
 fn example(feature: &[u8]) -> Vec<u8> {
     let field = |tag: u8, body: &[u8]| [&[tag, body.len() as u8], body].concat();
-    field(0x0a, &field(0x0a, &[field(0x0a, b"x"), field(0x12, feature)].concat()))
+    field(
+        0x0a,
+        &field(0x0a, &[field(0x0a, b"x"), field(0x12, feature)].concat()),
+    )
 }
 
 #[test]
@@ -59,30 +62,88 @@ fn the_first_value_that_differs_is_reported() {
         let found = Differ::new(RecordType::SequenceExample, Limits::default())
             .compare(&example(one), &example(other))
             .unwrap();
-        let [Difference { feature: Some((Role::Feature, name)), what }] = found.as_slice() else { panic!("{found:?}") };
+        let [
+            Difference {
+                feature: Some((Role::Feature, name)),
+                what,
+            },
+        ] = found.as_slice()
+        else {
+            panic!("{found:?}")
+        };
         assert_eq!(name, "x");
         what.clone()
     };
-    let int = |values: &[u8]| [&[0x1a, values.len() as u8 + 2, 0x0a, values.len() as u8], values].concat();
+    let int = |values: &[u8]| {
+        [
+            &[0x1a, values.len() as u8 + 2, 0x0a, values.len() as u8],
+            values,
+        ]
+        .concat()
+    };
     let values = [FeatureValue::Int64(2), FeatureValue::Int64(4)];
-    assert_eq!(differ(&int(&[1, 2, 3]), &int(&[1, 4, 5])), DifferenceKind::Values { step: None, index: 1, values });
-    assert_eq!(differ(&int(&[1, 2]), &int(&[1])), DifferenceKind::Lengths(2, 1));
-    assert!(matches!(differ(&int(&[1]), &[]), DifferenceKind::Kinds(Some(_), None)));
-    assert!(matches!(differ(&int(&[]), &[0x12, 0]), DifferenceKind::Kinds(Some(_), Some(_))));
+    assert_eq!(
+        differ(&int(&[1, 2, 3]), &int(&[1, 4, 5])),
+        DifferenceKind::Values {
+            step: None,
+            index: 1,
+            values
+        }
+    );
+    assert_eq!(
+        differ(&int(&[1, 2]), &int(&[1])),
+        DifferenceKind::Lengths(2, 1)
+    );
+    assert!(matches!(
+        differ(&int(&[1]), &[]),
+        DifferenceKind::Kinds(Some(_), None)
+    ));
+    assert!(matches!(
+        differ(&int(&[]), &[0x12, 0]),
+        DifferenceKind::Kinds(Some(_), Some(_))
+    ));
     // 0.0 and -0.0 differ.
     let values = [FeatureValue::Float(0), FeatureValue::Float(1 << 31)];
-    let zeros = [&[0x12, 6, 0x0a, 4, 0, 0, 0, 0][..], &[0x12, 6, 0x0a, 4, 0, 0, 0, 0x80]];
-    assert_eq!(differ(zeros[0], zeros[1]), DifferenceKind::Values { step: None, index: 0, values });
+    let zeros = [
+        &[0x12, 6, 0x0a, 4, 0, 0, 0, 0][..],
+        &[0x12, 6, 0x0a, 4, 0, 0, 0, 0x80],
+    ];
+    assert_eq!(
+        differ(zeros[0], zeros[1]),
+        DifferenceKind::Values {
+            step: None,
+            index: 0,
+            values
+        }
+    );
 }
 
 #[test]
 fn records_that_do_not_parse_are_reported() {
     let mut differ = Differ::new(RecordType::SequenceExample, Limits::default());
-    assert!(matches!(differ.compare(b"\x0a", b"\x0a\x00"), Err(Incomparable::Left(_))));
-    assert!(matches!(differ.compare(b"\x0a\x00", b"\x0a"), Err(Incomparable::Right(_))));
+    assert!(matches!(
+        differ.compare(b"\x0a", b"\x0a\x00"),
+        Err(Incomparable::Left(_))
+    ));
+    assert!(matches!(
+        differ.compare(b"\x0a\x00", b"\x0a"),
+        Err(Incomparable::Right(_))
+    ));
     assert_eq!(differ.compare(b"\xff", b"\xff"), Ok(vec![]));
-    let limits = Limits { features: 0, ..Limits::default() };
-    assert_eq!(Differ::new(RecordType::SequenceExample, limits).compare(&example(&[]), b""), Err(Incomparable::Names));
+    let limits = Limits {
+        features: 0,
+        ..Limits::default()
+    };
+    assert_eq!(
+        Differ::new(RecordType::SequenceExample, limits).compare(&example(&[]), b""),
+        Err(Incomparable::Names)
+    );
     let found = differ.compare(b"", b"\x18\x01").unwrap();
-    assert_eq!(found, [Difference { feature: None, what: DifferenceKind::Bytes }]);
+    assert_eq!(
+        found,
+        [Difference {
+            feature: None,
+            what: DifferenceKind::Bytes
+        }]
+    );
 }

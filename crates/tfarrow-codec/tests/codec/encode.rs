@@ -1,4 +1,5 @@
-//! Decoded batches encode to the same records: the same features, kinds, states and values, to the bit.
+//! Decoded batches encode to the same records: the same features, kinds, states and values, to the
+//! bit.
 
 use std::fs;
 
@@ -21,7 +22,9 @@ fn encode(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(first) = batches.first() {
         let mut encoder = EncoderBuilder::new().build(first.schema())?;
-        batches.iter().try_for_each(|batch| encoder.encode(batch, &mut bytes))?;
+        batches
+            .iter()
+            .try_for_each(|batch| encoder.encode(batch, &mut bytes))?;
         assert_eq!(encoder.losses().count(), 0, "nothing of our own is lossy");
     }
     Ok(bytes)
@@ -29,8 +32,16 @@ fn encode(batches: &[RecordBatch]) -> Result<Vec<u8>> {
 
 /// Returns the records of a file as `prost` reads them.
 fn rows(file: &[u8], sequence: bool) -> Vec<ModelRow> {
-    let read = if sequence { oracle::row_from_sequence_example } else { oracle::row_from_example };
-    frame::read(file).unwrap().into_iter().map(|payload| read(payload).unwrap()).collect()
+    let read = if sequence {
+        oracle::row_from_sequence_example
+    } else {
+        oracle::row_from_example
+    };
+    frame::read(file)
+        .unwrap()
+        .into_iter()
+        .map(|payload| read(payload).unwrap())
+        .collect()
 }
 
 proptest! {
@@ -71,7 +82,8 @@ proptest! {
         }
     }
 
-    /// The bytes do not depend on the layout, on views, on the ends of batches, or on earlier calls.
+    /// The bytes do not depend on the layout, on views, on the ends of batches, or on earlier
+    /// calls.
     #[test]
     fn the_encoded_bytes_depend_on_the_records_only(set in generate::data_sets(), batch_size in 1..20usize) {
         let file = set.file();
@@ -106,15 +118,25 @@ proptest! {
     }
 }
 
-/// The form of lengths and entries depends on their size. All lengths are tested up to those that take two bytes at
-/// every level, and lengths around 1 KiB, 8 KiB and 16 KiB.
+/// The form of lengths and entries depends on their size. All lengths are tested up to those that
+/// take two bytes at every level, and lengths around 1 KiB, 8 KiB and 16 KiB.
 #[test]
 fn every_length_is_written_as_tensorflow_writes_it() {
-    let lengths: Vec<_> =
-        [0..150, 250..260, 1000..1040, 2040..2060, 8180..8200, 16_370..16_390].into_iter().flatten().collect();
-    for name in
-        [0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 28, 29, 30, 31, 60, 100, 118, 119, 120, 126, 127, 128, 140]
-    {
+    let lengths: Vec<_> = [
+        0..150,
+        250..260,
+        1000..1040,
+        2040..2060,
+        8180..8200,
+        16_370..16_390,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    for name in [
+        0, 1, 2, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 28, 29, 30, 31, 60, 100, 118, 119, 120, 126,
+        127, 128, 140,
+    ] {
         check_lengths(&"n".repeat(name), &lengths);
     }
     for name in 0..150 {
@@ -127,7 +149,9 @@ fn every_length_is_written_as_tensorflow_writes_it() {
 fn check_lengths(name: &str, lengths: &[usize]) {
     let values = |length: usize| {
         // Integers of one byte, and of all lengths; one long value, and several values.
-        let sorts = (0..length as i64 / 5).map(|i| i64::MAX >> (i % 64)).collect();
+        let sorts = (0..length as i64 / 5)
+            .map(|i| i64::MAX >> (i % 64))
+            .collect();
         let thirds = vec![vec![b'x'; length / 3]; 3];
         [
             vec![ModelValue::Int64(vec![1; length]), ModelValue::Int64(sorts)],
@@ -141,17 +165,32 @@ fn check_lengths(name: &str, lengths: &[usize]) {
     };
     for kind in 0..3 {
         let mut features = DataSet::default();
-        let mut lists = DataSet { sequence: true, ..DataSet::default() };
-        for value in lengths.iter().flat_map(|length| std::mem::take(&mut values(*length)[kind])) {
-            features
-                .rows
-                .push(ModelRow::from([((ModelSide::Features, name.to_owned()), ModelCell::One(value.clone()))]));
-            lists.rows.push(ModelRow::from([((ModelSide::Lists, name.to_owned()), ModelCell::Steps(vec![value]))]));
+        let mut lists = DataSet {
+            sequence: true,
+            ..DataSet::default()
+        };
+        for value in lengths
+            .iter()
+            .flat_map(|length| std::mem::take(&mut values(*length)[kind]))
+        {
+            features.rows.push(ModelRow::from([(
+                (ModelSide::Features, name.to_owned()),
+                ModelCell::One(value.clone()),
+            )]));
+            lists.rows.push(ModelRow::from([(
+                (ModelSide::Lists, name.to_owned()),
+                ModelCell::Steps(vec![value]),
+            )]));
         }
         for set in [features, lists] {
             let file = set.file();
             let encoded = encode(&decode_way(&file, set.sequence, WAYS[1]).unwrap()).unwrap();
-            assert!(encoded == file, "a name of {} bytes, kind {kind}, sequence: {}", name.len(), set.sequence);
+            assert!(
+                encoded == file,
+                "a name of {} bytes, kind {kind}, sequence: {}",
+                name.len(),
+                set.sequence
+            );
         }
     }
 }
@@ -160,7 +199,10 @@ fn check_lengths(name: &str, lengths: &[usize]) {
 fn the_encoder_has_the_record_type_of_the_schema() {
     for sequence in [false, true] {
         let schema = schema_of(&small(sequence).file(), sequence, WAYS[0]).unwrap();
-        assert_eq!(EncoderBuilder::new().build(schema).unwrap().record_type(), record_type(sequence));
+        assert_eq!(
+            EncoderBuilder::new().build(schema).unwrap().record_type(),
+            record_type(sequence)
+        );
     }
 }
 
@@ -175,19 +217,33 @@ fn goldens() -> impl Iterator<Item = Golden> {
 
 #[test]
 fn files_of_tensorflow_have_a_round_trip() {
-    for Golden { path, sequence, rows: expected } in goldens() {
+    for Golden {
+        path,
+        sequence,
+        rows: expected,
+    } in goldens()
+    {
         let file = fs::read(&path).unwrap();
         for way in WAYS {
             let encoded = encode(&decode_way(&file, sequence, way).unwrap()).unwrap();
-            assert_eq!(rows(&encoded, sequence), expected, "{}: {way:?}", path.display());
+            assert_eq!(
+                rows(&encoded, sequence),
+                expected,
+                "{}: {way:?}",
+                path.display()
+            );
             // An empty context and empty feature lists may be left out.
-            assert!(encoded.len() <= file.len(), "{}: more bytes than TensorFlow takes", path.display());
+            assert!(
+                encoded.len() <= file.len(),
+                "{}: more bytes than TensorFlow takes",
+                path.display()
+            );
         }
     }
 }
 
-/// Files whose keys have the order of columns are restored byte by byte. (The order of Python differs if one name
-/// begins with another.)
+/// Files whose keys have the order of columns are restored byte by byte. (The order of Python
+/// differs if one name begins with another.)
 #[test]
 fn files_of_tensorflow_with_sorted_keys_are_byte_identical() {
     let sorted = ["scalar", "ragged", "text", "shards", "tfds", "magic"];

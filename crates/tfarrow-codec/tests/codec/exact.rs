@@ -5,7 +5,9 @@ use std::{fs, sync::Arc};
 use arrow_array::{BinaryArray, RecordBatch, cast::AsArray};
 use arrow_schema::SchemaRef;
 use proptest::prelude::*;
-use tfarrow_codec::{DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Records, Remedy, Result};
+use tfarrow_codec::{
+    DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Records, Remedy, Result,
+};
 use tfarrow_testkit::{
     config, frame, generate, golden,
     odd_wire::{Choices, tapes},
@@ -16,18 +18,26 @@ use crate::support::{WAYS, chunks, schema_of, testdata};
 fn exact(records: &[Records], schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
     let mut decoder = DecoderBuilder::new(Arc::clone(schema)).build_batch_decoder()?;
     let mut column = ExactColumn::new(Arc::clone(schema))?;
-    records.iter().map(|records| column.add(&decoder.decode(records)?, records, |row| row)).collect()
+    records
+        .iter()
+        .map(|records| column.add(&decoder.decode(records)?, records, |row| row))
+        .collect()
 }
 
 fn encoder(batches: &[RecordBatch], lossy: bool) -> Encoder {
-    EncoderBuilder::new().with_lossy(lossy).build(batches[0].schema()).unwrap()
+    EncoderBuilder::new()
+        .with_lossy(lossy)
+        .build(batches[0].schema())
+        .unwrap()
 }
 
 fn encode(batches: &[RecordBatch]) -> Vec<u8> {
     let mut bytes = Vec::new();
     if !batches.is_empty() {
         let mut encoder = encoder(batches, false);
-        batches.iter().for_each(|batch| encoder.encode(batch, &mut bytes).unwrap());
+        batches
+            .iter()
+            .for_each(|batch| encoder.encode(batch, &mut bytes).unwrap());
     }
     bytes
 }
@@ -60,8 +70,8 @@ proptest! {
         }
     }
 
-    /// A difference may come from any file: it is rejected, or restores some record, and takes no more memory than that
-    /// record.
+    /// A difference may come from any file: it is rejected, or restores some record, and takes no
+    /// more memory than that record.
     #[test]
     fn any_difference_is_rejected_or_restores_a_record(
         set in generate::data_sets(),
@@ -91,10 +101,19 @@ fn files_of_tensorflow_are_restored() {
     for folder in ["", "wire", "wire_disputed"] {
         for golden in golden::files(&testdata().join(folder)).unwrap() {
             let file = fs::read(golden).unwrap();
-            let Ok(records) = chunks(&file, 1 << 20) else { continue };
-            for (sequence, way) in [true, false].into_iter().flat_map(|sequence| WAYS.map(|way| (sequence, way))) {
-                let Ok(schema) = schema_of(&file, sequence, way) else { continue };
-                let Ok(batches) = exact(&records, &schema) else { continue };
+            let Ok(records) = chunks(&file, 1 << 20) else {
+                continue;
+            };
+            for (sequence, way) in [true, false]
+                .into_iter()
+                .flat_map(|sequence| WAYS.map(|way| (sequence, way)))
+            {
+                let Ok(schema) = schema_of(&file, sequence, way) else {
+                    continue;
+                };
+                let Ok(batches) = exact(&records, &schema) else {
+                    continue;
+                };
                 assert!(encode(&batches) == file, "{way:?}");
             }
         }
@@ -106,7 +125,10 @@ fn files_of_tensorflow_are_restored() {
 fn forms_take_few_bytes() {
     let entry = |name: &str, list: &[u8]| {
         let field = |tag: u8, body: &[u8]| [&[tag, body.len() as u8], body].concat();
-        field(0x0a, &[field(0x0a, name.as_bytes()), field(0x12, list)].concat())
+        field(
+            0x0a,
+            &[field(0x0a, name.as_bytes()), field(0x12, list)].concat(),
+        )
     };
     let record = |entries: &[Vec<u8>]| {
         let body = entries.concat();
@@ -122,10 +144,18 @@ fn forms_take_few_bytes() {
         Some(column.value(0).to_vec()).filter(|difference| !difference.is_empty())
     };
     assert_eq!(difference(&record(&["a", "b", "c"].map(int))), None);
-    assert_eq!(difference(&record(&["c", "b", "a"].map(int))).unwrap().len(), 1);
+    assert_eq!(
+        difference(&record(&["c", "b", "a"].map(int)))
+            .unwrap()
+            .len(),
+        1
+    );
     // Begin, three entries, end.
     let unpacked = entry("b", &[0x1a, 2, 0x08, 7]);
-    assert_eq!(difference(&record(&[int("a"), unpacked, int("c")])), Some(vec![1, 0x0c, 0x01, 0x0a, 0x11, 0x05]));
+    assert_eq!(
+        difference(&record(&[int("a"), unpacked, int("c")])),
+        Some(vec![1, 0x0c, 0x01, 0x0a, 0x11, 0x05])
+    );
     // A repeated key.
     let twice = difference(&record(&[int("a"), int("a"), int("b")])).unwrap();
     assert_eq!(twice, [1, 0x0c, 0x01, 0x01, 0x09, 0x05]);
@@ -137,11 +167,15 @@ fn forms_take_few_bytes() {
 fn a_form_of_another_record_is_rejected_by_name() {
     let file = generate_file();
     let schema = schema_of(&file, false, WAYS[0]).unwrap();
-    let batch = exact(&chunks(&file, 1 << 20).unwrap(), &schema).unwrap().remove(0);
+    let batch = exact(&chunks(&file, 1 << 20).unwrap(), &schema)
+        .unwrap()
+        .remove(0);
     let mut columns = batch.columns().to_vec();
     *columns.last_mut().unwrap() = Arc::new(BinaryArray::from_iter_values([b"nonsense"]));
     let batch = RecordBatch::try_new(batch.schema(), columns).unwrap();
-    let error = encoder(std::slice::from_ref(&batch), false).encode(&batch, &mut Vec::new()).unwrap_err();
+    let error = encoder(std::slice::from_ref(&batch), false)
+        .encode(&batch, &mut Vec::new())
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "feature \"_tfarrow_exact\": row 0 has a form that its features cannot have; leave the column out, so that \

@@ -1,18 +1,18 @@
-//! `ExampleListWithContext` records: their contexts and examples are those that the same Examples are as records of their
-//! own, and encoding them gives equal records.
+//! `ExampleListWithContext` records: their contexts and examples are those that the same Examples
+//! are as records of their own, and encoding them gives equal records.
 
 use std::{fs, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, Date32Array, FixedSizeListArray, Float64Array, Int64Array, LargeListArray, ListArray,
-    ListViewArray, RecordBatch, StructArray, cast::AsArray,
+    Array, ArrayRef, Date32Array, FixedSizeListArray, Float64Array, Int64Array, LargeListArray,
+    ListArray, ListViewArray, RecordBatch, StructArray, cast::AsArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, SchemaRef};
 use proptest::prelude::*;
 use tfarrow_codec::{
-    DecoderBuilder, Encoder, EncoderBuilder, ErrorKind, ExactColumn, Layout, Limits, OnError, RecordType, Records,
-    Remedy, Role, Summary, VerifyCrc, WireError,
+    DecoderBuilder, Encoder, EncoderBuilder, ErrorKind, ExactColumn, Layout, Limits, OnError,
+    RecordType, Records, Remedy, Role, Summary, VerifyCrc, WireError,
     diff::{Differ, DifferenceKind},
     schema,
 };
@@ -34,32 +34,52 @@ struct Model {
 
 /// Generates records whose contexts and examples have one kind for each feature.
 fn models() -> impl Strategy<Value = Vec<Model>> {
-    (generate::examples(), generate::examples(), prop::collection::vec((any::<bool>(), 0..5usize), 0..12)).prop_map(
-        |(contexts, examples, counts)| {
-            let (mut contexts, mut examples) = (contexts.rows.into_iter(), examples.rows.into_iter());
+    (
+        generate::examples(),
+        generate::examples(),
+        prop::collection::vec((any::<bool>(), 0..5usize), 0..12),
+    )
+        .prop_map(|(contexts, examples, counts)| {
+            let (mut contexts, mut examples) =
+                (contexts.rows.into_iter(), examples.rows.into_iter());
             let model = |(has_context, count): (bool, usize)| Model {
                 context: contexts.next().filter(|_| has_context),
                 examples: examples.by_ref().take(count).collect(),
             };
             counts.into_iter().map(model).collect()
-        },
-    )
+        })
 }
 
 /// The payload of a record, whose Examples are written by `write`.
 fn payload(model: &Model, mut write: impl FnMut(&ModelRow) -> Vec<u8>) -> Vec<u8> {
-    let mut record: Vec<u8> = model.examples.iter().flat_map(|row| proto::field(1, &write(row))).collect();
-    record.extend(model.context.iter().flat_map(|row| proto::field(2, &write(row))));
+    let mut record: Vec<u8> = model
+        .examples
+        .iter()
+        .flat_map(|row| proto::field(1, &write(row)))
+        .collect();
+    record.extend(
+        model
+            .context
+            .iter()
+            .flat_map(|row| proto::field(2, &write(row))),
+    );
     record
 }
 
 /// A file in TensorFlow's form.
 fn file(models: &[Model]) -> Vec<u8> {
-    frame::file(models.iter().map(|model| payload(model, oracle::example_from_row)))
+    frame::file(
+        models
+            .iter()
+            .map(|model| payload(model, oracle::example_from_row)),
+    )
 }
 
 fn schema_of(file: &[u8], (layout, views): (Layout, bool)) -> SchemaRef {
-    let schema = summary(file).unwrap().schema(layout, Some(RecordType::ExampleList)).unwrap();
+    let schema = summary(file)
+        .unwrap()
+        .schema(layout, Some(RecordType::ExampleList))
+        .unwrap();
     schema::with_views(&schema, views)
 }
 
@@ -70,7 +90,11 @@ fn records(file: &[u8]) -> Records {
 
 fn decode(file: &[u8], schema: &SchemaRef) -> RecordBatch {
     let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_strict(true);
-    builder.build_batch_decoder().unwrap().decode(&records(file)).unwrap()
+    builder
+        .build_batch_decoder()
+        .unwrap()
+        .decode(&records(file))
+        .unwrap()
 }
 
 /// Reads a batch into the model. A context without features is none.
@@ -91,7 +115,13 @@ fn models_of(batch: &RecordBatch) -> Vec<Model> {
 /// The models as a batch has them, in which a context without features is the same as none.
 fn without_empty_contexts(models: &[Model]) -> Vec<Model> {
     let context = |model: &Model| model.context.clone().filter(|context| !context.is_empty());
-    models.iter().map(|model| Model { context: context(model), examples: model.examples.clone() }).collect()
+    models
+        .iter()
+        .map(|model| Model {
+            context: context(model),
+            examples: model.examples.clone(),
+        })
+        .collect()
 }
 
 fn shown(models: &[Model]) -> String {
@@ -212,7 +242,13 @@ fn example(features: &[(&str, KindOneof)]) -> Vec<u8> {
 /// A query with two documents.
 fn query() -> Vec<u8> {
     let document = |relevance: i64, title: &str| {
-        proto::field(1, &example(&[("relevance", KindOneof::ints([relevance])), ("title", KindOneof::bytes(title))]))
+        proto::field(
+            1,
+            &example(&[
+                ("relevance", KindOneof::ints([relevance])),
+                ("title", KindOneof::bytes(title)),
+            ]),
+        )
     };
     let context = proto::field(2, &example(&[("query", KindOneof::bytes("rust arrow"))]));
     [document(1, "a"), document(0, "b"), context].concat()
@@ -222,18 +258,46 @@ fn query() -> Vec<u8> {
 fn the_type_follows_from_the_records() {
     let summary_of = |records: &[Vec<u8>]| summary(&frame::file(records)).unwrap();
     let found = summary_of(&[query(), Vec::new(), query()]);
-    assert_eq!((found.record_type(), found.records()), (RecordType::ExampleList, 3));
-    assert_eq!((found.instances(Role::Context), found.instances(Role::Examples)), (3, 4));
-    let features: Vec<_> = found.features().map(|f| (f.name.as_str(), f.role, f.present)).collect();
-    let expected = [("query", Role::Feature, 2), ("relevance", Role::Examples, 4), ("title", Role::Examples, 4)];
+    assert_eq!(
+        (found.record_type(), found.records()),
+        (RecordType::ExampleList, 3)
+    );
+    assert_eq!(
+        (
+            found.instances(Role::Context),
+            found.instances(Role::Examples)
+        ),
+        (3, 4)
+    );
+    let features: Vec<_> = found
+        .features()
+        .map(|f| (f.name.as_str(), f.role, f.present))
+        .collect();
+    let expected = [
+        ("query", Role::Feature, 2),
+        ("relevance", Role::Examples, 4),
+        ("title", Role::Examples, 4),
+    ];
     assert_eq!(features, expected);
     let schema = found.schema(Layout::Auto, None).unwrap();
-    let DataType::List(item) = schema.field(1).data_type() else { panic!("{schema:?}") };
-    assert_eq!((schema.field(0).name().as_str(), schema.field(1).name().as_str()), ("query", "examples"));
+    let DataType::List(item) = schema.field(1).data_type() else {
+        panic!("{schema:?}")
+    };
+    assert_eq!(
+        (
+            schema.field(0).name().as_str(),
+            schema.field(1).name().as_str()
+        ),
+        ("query", "examples")
+    );
     assert!(matches!(item.data_type(), DataType::Struct(fields) if fields.len() == 2));
     // Records of another type beside them make the data set raw.
     let other = example(&[("x", KindOneof::ints([1]))]);
-    for records in [[query(), other.clone()], [other, query()], [query(), b"text".to_vec()]] {
+    for records in [
+        [query(), other.clone()],
+        [other, query()],
+        [query(), b"text".to_vec()],
+    ] {
         assert_eq!(summary_of(&records).record_type(), RecordType::Raw);
     }
     let foreign = [query(), proto::field(3, b"")].concat();
@@ -249,18 +313,36 @@ fn a_stated_type_reads_records_with_unknown_fields() {
         let all = records(&frame::file([record]));
         let mut found = Summary::new(0).with_record_type(Some(RecordType::ExampleList));
         found.observe(&all, VerifyCrc::Always).unwrap();
-        assert_eq!(found.foreign().map(|(place, field)| (place.record, field)), Some((0, 3)));
-        assert_eq!((found.record_type(), found.instances(Role::Examples)), (RecordType::Raw, 2));
-        let schema = found.schema(Layout::Auto, Some(RecordType::ExampleList)).unwrap();
-        assert_eq!(schema, schema_of(&frame::file([query()]), (Layout::Auto, false)));
-        let batch = DecoderBuilder::new(schema).build_batch_decoder().unwrap().decode(&all).unwrap();
+        assert_eq!(
+            found.foreign().map(|(place, field)| (place.record, field)),
+            Some((0, 3))
+        );
+        assert_eq!(
+            (found.record_type(), found.instances(Role::Examples)),
+            (RecordType::Raw, 2)
+        );
+        let schema = found
+            .schema(Layout::Auto, Some(RecordType::ExampleList))
+            .unwrap();
+        assert_eq!(
+            schema,
+            schema_of(&frame::file([query()]), (Layout::Auto, false))
+        );
+        let batch = DecoderBuilder::new(schema)
+            .build_batch_decoder()
+            .unwrap()
+            .decode(&all)
+            .unwrap();
         assert_eq!(batch.column(1).as_list::<i32>().value_length(0), 2);
     }
     // An Example is none of these.
     let mut found = Summary::new(0).with_record_type(Some(RecordType::ExampleList));
     let other = frame::file([query(), b"text".to_vec()]);
     found.observe(&records(&other), VerifyCrc::Always).unwrap();
-    assert_eq!((found.unparsable(), found.parsed_type()), (1, RecordType::ExampleList));
+    assert_eq!(
+        (found.unparsable(), found.parsed_type()),
+        (1, RecordType::ExampleList)
+    );
 }
 
 /// The error is that of the list, and names its type, also where the type is inferred.
@@ -270,8 +352,16 @@ fn a_record_that_does_not_parse_is_named_by_its_type() {
     let malformed = [query(), proto::field(2, b"\x0a\x05\x0a\x03\x0a\x09x")].concat();
     let file = frame::file([query(), query(), malformed.clone()]);
     let mut found = summary(&file).unwrap();
-    assert_eq!((found.record_type(), found.parsed_type()), (RecordType::Raw, RecordType::ExampleList));
-    assert_eq!(found.first_unparsable().map(|(place, error)| (place.record, error)), Some((2, WireError::PastEnd)));
+    assert_eq!(
+        (found.record_type(), found.parsed_type()),
+        (RecordType::Raw, RecordType::ExampleList)
+    );
+    assert_eq!(
+        found
+            .first_unparsable()
+            .map(|(place, error)| (place.record, error)),
+        Some((2, WireError::PastEnd))
+    );
     let offset = 2 * (query().len() + 16);
     let message = format!(
         "record 2 (byte {offset}): not a message tensorflow.serving.ExampleListWithContext: a field extends past the end of \
@@ -281,9 +371,15 @@ fn a_record_that_does_not_parse_is_named_by_its_type() {
     assert_eq!((count, error.to_string()), (1, message.clone()));
     let schema = schema_of(&frame::file([query()]), (Layout::Auto, false));
     let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
-    assert_eq!(decoder.decode(&records(&file)).unwrap_err().to_string(), message);
+    assert_eq!(
+        decoder.decode(&records(&file)).unwrap_err().to_string(),
+        message
+    );
     let cut = frame::file([query(), query(), query()[..9].to_vec()]);
-    assert_eq!(decoder.decode(&records(&cut)).unwrap_err().to_string(), message);
+    assert_eq!(
+        decoder.decode(&records(&cut)).unwrap_err().to_string(),
+        message
+    );
 }
 
 #[test]
@@ -292,7 +388,11 @@ fn a_context_feature_may_have_the_name_of_the_list() {
     let file = frame::file([[query(), proto::field(2, &context)].concat()]);
     let schema = schema_of(&file, (Layout::Auto, false));
     assert_eq!(
-        schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(),
+        schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect::<Vec<_>>(),
         ["examples", "query", "examples/examples"]
     );
     let batch = decode(&file, &schema);
@@ -307,13 +407,21 @@ fn errors_name_the_example_and_its_feature() {
     let schema = schema_of(&file, (Layout::Auto, false));
     let document = example(&[("relevance", KindOneof::bytes("no number"))]);
     let odd = frame::file([query(), [query(), proto::field(1, &document)].concat()]);
-    let mut decoder = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap();
+    let mut decoder = DecoderBuilder::new(SchemaRef::clone(&schema))
+        .build_batch_decoder()
+        .unwrap();
     let error = decoder.decode(&records(&odd)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Kind { .. }), "{error}");
     let position = error.position();
-    assert_eq!((position.record, position.feature.as_deref()), (1, Some("examples[2].relevance")));
+    assert_eq!(
+        (position.record, position.feature.as_deref()),
+        (1, Some("examples[2].relevance"))
+    );
     assert_eq!(position.offset, file.len() as u64);
-    let mut decoder = DecoderBuilder::new(schema).with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+    let mut decoder = DecoderBuilder::new(schema)
+        .with_on_error(OnError::Skip)
+        .build_batch_decoder()
+        .unwrap();
     assert_eq!(decoder.decode(&records(&odd)).unwrap().num_rows(), 1);
     assert_eq!(decoder.take_skipped().len(), 1);
 }
@@ -321,16 +429,31 @@ fn errors_name_the_example_and_its_feature() {
 #[test]
 fn losses_count_once_beside_a_skipped_record() {
     let schema = schema_of(&frame::file([query()]), (Layout::Auto, false));
-    let other = example(&[("other", KindOneof::bytes("x")), ("relevance", KindOneof::bytes("no number"))]);
+    let other = example(&[
+        ("other", KindOneof::bytes("x")),
+        ("relevance", KindOneof::bytes("no number")),
+    ]);
     let known = example(&[("other", KindOneof::bytes("x"))]);
-    let good = [query(), proto::field(1, &known), proto::field(2, &known), proto::field(9, b"x")].concat();
+    let good = [
+        query(),
+        proto::field(1, &known),
+        proto::field(2, &known),
+        proto::field(9, b"x"),
+    ]
+    .concat();
     let bad = [query(), proto::field(1, &other), proto::field(9, b"x")].concat();
     let file = frame::file([good.clone(), bad, good]);
-    let mut decoder = DecoderBuilder::new(schema).with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+    let mut decoder = DecoderBuilder::new(schema)
+        .with_on_error(OnError::Skip)
+        .build_batch_decoder()
+        .unwrap();
     assert_eq!(decoder.decode(&records(&file)).unwrap().num_rows(), 2);
     assert_eq!(decoder.take_skipped().len(), 1);
     // One of the contexts, and one of the examples.
-    assert_eq!(decoder.unknown_features().collect::<Vec<_>>(), [("other", 2), ("other", 2)]);
+    assert_eq!(
+        decoder.unknown_features().collect::<Vec<_>>(),
+        [("other", 2), ("other", 2)]
+    );
     assert_eq!(decoder.foreign_fields(), Some((9, 2)));
 }
 
@@ -339,14 +462,19 @@ fn a_projection_reads_the_wanted_parts() {
     let file = frame::file([query(), query()]);
     let schema = schema_of(&file, (Layout::Auto, false));
     for wanted in [vec![0], vec![1], vec![1, 0, 1], vec![]] {
-        let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_projection(wanted.clone());
-        let batch = builder.build_batch_decoder().unwrap().decode(&records(&file)).unwrap();
+        let builder =
+            DecoderBuilder::new(SchemaRef::clone(&schema)).with_projection(wanted.clone());
+        let batch = builder
+            .build_batch_decoder()
+            .unwrap()
+            .decode(&records(&file))
+            .unwrap();
         assert_eq!(batch, decode(&file, &schema).project(&wanted).unwrap());
     }
 }
 
-/// A batch of one list column `examples`, with a row for each length: examples with the field `x`. A null length is a null
-/// row, which has one hidden example.
+/// A batch of one list column `examples`, with a row for each length: examples with the field `x`.
+/// A null length is a null row, which has one hidden example.
 fn lists(lengths: &[Option<usize>], x: ArrayRef, nulls: Option<NullBuffer>) -> RecordBatch {
     let fields: Fields = vec![Field::new("x", x.data_type().clone(), true)].into();
     let items = StructArray::new(fields.clone(), vec![x], nulls);
@@ -358,17 +486,32 @@ fn lists(lengths: &[Option<usize>], x: ArrayRef, nulls: Option<NullBuffer>) -> R
 }
 
 /// Encodes a batch as lists of examples.
-fn encode_lists(builder: EncoderBuilder, batch: &RecordBatch) -> tfarrow_codec::Result<(Vec<Vec<u8>>, Encoder)> {
-    let mut encoder = builder.with_record_type(RecordType::ExampleList).build(batch.schema())?;
+fn encode_lists(
+    builder: EncoderBuilder,
+    batch: &RecordBatch,
+) -> tfarrow_codec::Result<(Vec<Vec<u8>>, Encoder)> {
+    let mut encoder = builder
+        .with_record_type(RecordType::ExampleList)
+        .build(batch.schema())?;
     let mut frames = Vec::new();
     let encoded = encoder.encode(batch, &mut frames);
     assert!(encoded.is_ok() || frames.is_empty());
     encoded?;
-    Ok((frame::read(&frames).unwrap().into_iter().map(<[u8]>::to_vec).collect(), encoder))
+    Ok((
+        frame::read(&frames)
+            .unwrap()
+            .into_iter()
+            .map(<[u8]>::to_vec)
+            .collect(),
+        encoder,
+    ))
 }
 
 fn ints(values: &[i64]) -> Vec<u8> {
-    values.iter().flat_map(|x| proto::field(1, &example(&[("x", KindOneof::ints([*x]))]))).collect()
+    values
+        .iter()
+        .flat_map(|x| proto::field(1, &example(&[("x", KindOneof::ints([*x]))])))
+        .collect()
 }
 
 #[test]
@@ -377,9 +520,15 @@ fn a_null_example_is_an_error_unless_losses_are_allowed() {
     let nulls = NullBuffer::from(vec![true, true, false, true]);
     let batch = lists(&[Some(1), Some(3)], x, Some(nulls));
     let error = encode_lists(EncoderBuilder::new(), &batch).unwrap_err();
-    assert_eq!(error.to_string(), "feature \"examples\": row 1 has a null in its list of examples; leave it out");
+    assert_eq!(
+        error.to_string(),
+        "feature \"examples\": row 1 has a null in its list of examples; leave it out"
+    );
     let (records, encoder) = encode_lists(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
-    assert_eq!(encoder.losses().collect::<Vec<_>>(), [("examples", "nulls in lists dropped", 1)]);
+    assert_eq!(
+        encoder.losses().collect::<Vec<_>>(),
+        [("examples", "nulls in lists dropped", 1)]
+    );
     assert_eq!(records, [ints(&[1]), ints(&[2, 4])]);
 }
 
@@ -402,19 +551,39 @@ fn lists_of_examples_may_have_any_type_of_lists() {
     let batch = lists(&[Some(2), None, Some(1)], x, None);
     let (item, offsets, values, nulls) = batch.column(0).as_list::<i32>().clone().into_parts();
     let (expected, _) = encode_lists(EncoderBuilder::new(), &batch).unwrap();
-    let long = offsets.iter().map(|offset| i64::from(*offset)).collect::<Vec<_>>();
-    let long: ArrayRef =
-        Arc::new(LargeListArray::new(Arc::clone(&item), OffsetBuffer::new(long.into()), values, nulls));
-    let views: ArrayRef = Arc::new(ListViewArray::from(batch.column(0).as_list::<i32>().clone()));
+    let long = offsets
+        .iter()
+        .map(|offset| i64::from(*offset))
+        .collect::<Vec<_>>();
+    let long: ArrayRef = Arc::new(LargeListArray::new(
+        Arc::clone(&item),
+        OffsetBuffer::new(long.into()),
+        values,
+        nulls,
+    ));
+    let views: ArrayRef = Arc::new(ListViewArray::from(
+        batch.column(0).as_list::<i32>().clone(),
+    ));
     for lists in [long, views] {
         let batch = RecordBatch::try_from_iter([("examples", lists)]).unwrap();
-        assert_eq!(encode_lists(EncoderBuilder::new(), &batch).unwrap().0, expected);
-        assert_eq!(encode_lists(EncoderBuilder::new(), &batch.slice(1, 2)).unwrap().0, expected[1..]);
+        assert_eq!(
+            encode_lists(EncoderBuilder::new(), &batch).unwrap().0,
+            expected
+        );
+        assert_eq!(
+            encode_lists(EncoderBuilder::new(), &batch.slice(1, 2))
+                .unwrap()
+                .0,
+            expected[1..]
+        );
     }
     let values = batch.column(0).as_list::<i32>().values().slice(0, 2);
     let fixed: ArrayRef = Arc::new(FixedSizeListArray::new(item, 2, values, None));
     let batch = RecordBatch::try_from_iter([("examples", fixed)]).unwrap();
-    assert_eq!(encode_lists(EncoderBuilder::new(), &batch).unwrap().0, expected[..1]);
+    assert_eq!(
+        encode_lists(EncoderBuilder::new(), &batch).unwrap().0,
+        expected[..1]
+    );
 }
 
 #[test]
@@ -425,7 +594,13 @@ fn values_of_null_examples_count_no_losses() {
     let batch = lists(&[None, Some(3)], x, Some(nulls));
     let (_, encoder) = encode_lists(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
     let losses: Vec<_> = encoder.losses().collect();
-    assert_eq!(losses, [("x", "float64 rounded to float32", 1), ("examples", "nulls in lists dropped", 1)]);
+    assert_eq!(
+        losses,
+        [
+            ("x", "float64 rounded to float32", 1),
+            ("examples", "nulls in lists dropped", 1)
+        ]
+    );
 }
 
 #[test]
@@ -434,12 +609,21 @@ fn an_example_that_cannot_be_written_is_named_by_its_row_and_its_place() {
     let batch = lists(&[Some(1), Some(0), Some(3)], x, None);
     let error = encode_lists(EncoderBuilder::new(), &batch).unwrap_err();
     let message = "feature \"examples[2].x\": row 2 has 0.1, which float32 cannot hold exactly";
-    assert_eq!((error.to_string().as_str(), error.position().record), (message, 2));
+    assert_eq!(
+        (error.to_string().as_str(), error.position().record),
+        (message, 2)
+    );
     // A cast of the column would not reach a field of the structs.
     assert_eq!(error.remedies(), [Remedy::AllowLossy]);
     let (_, encoder) = encode_lists(EncoderBuilder::new().with_rounding(true), &batch).unwrap();
-    assert_eq!(encoder.losses().collect::<Vec<_>>(), [("x", "float64 rounded to float32", 1)]);
-    let mut encoder = EncoderBuilder::new().with_record_type(RecordType::ExampleList).build(batch.schema()).unwrap();
+    assert_eq!(
+        encoder.losses().collect::<Vec<_>>(),
+        [("x", "float64 rounded to float32", 1)]
+    );
+    let mut encoder = EncoderBuilder::new()
+        .with_record_type(RecordType::ExampleList)
+        .build(batch.schema())
+        .unwrap();
     for rounding in [false, true, false] {
         encoder.set_rounding(rounding);
         assert_eq!(encoder.encode(&batch, &mut Vec::new()).is_ok(), rounding);
@@ -458,11 +642,18 @@ fn the_fields_of_examples_are_features() {
         let x = x.with_metadata([(schema::ROLE.to_owned(), role.to_string())].into());
         let list = schema::with_example_fields(batch.schema().field(0), vec![x].into());
         let schema = schema::with_record_type(vec![list], RecordType::ExampleList);
-        let decoder = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().map(drop);
+        let decoder = DecoderBuilder::new(SchemaRef::clone(&schema))
+            .build_batch_decoder()
+            .map(drop);
         let encoder = EncoderBuilder::new().build(schema).map(drop);
         for built in [decoder, encoder] {
-            let is_other_role = matches!(&built, Err(error) if error.to_string().contains("found the role"));
-            assert_eq!(is_other_role, !matches!(role, Role::Feature | Role::Unset), "{role}: {built:?}");
+            let is_other_role =
+                matches!(&built, Err(error) if error.to_string().contains("found the role"));
+            assert_eq!(
+                is_other_role,
+                !matches!(role, Role::Feature | Role::Unset),
+                "{role}: {built:?}"
+            );
         }
     }
 }
@@ -470,13 +661,38 @@ fn the_fields_of_examples_are_features() {
 #[test]
 fn differences_have_the_place_of_the_example() {
     let mut differ = Differ::new(RecordType::ExampleList, Limits::default());
-    let other = proto::field(1, &example(&[("relevance", KindOneof::ints([2])), ("title", KindOneof::bytes("a"))]));
-    let second = proto::field(1, &example(&[("relevance", KindOneof::ints([0])), ("title", KindOneof::bytes("b"))]));
+    let other = proto::field(
+        1,
+        &example(&[
+            ("relevance", KindOneof::ints([2])),
+            ("title", KindOneof::bytes("a")),
+        ]),
+    );
+    let second = proto::field(
+        1,
+        &example(&[
+            ("relevance", KindOneof::ints([0])),
+            ("title", KindOneof::bytes("b")),
+        ]),
+    );
     let context = proto::field(2, &example(&[("query", KindOneof::bytes("other"))]));
-    let differences = differ.compare(&query(), &[other.clone(), second, context.clone()].concat()).unwrap();
-    let found: Vec<_> = differences.iter().map(|difference| difference.feature.clone().unwrap()).collect();
-    assert_eq!(found, [(Role::Feature, "query".to_owned()), (Role::Examples, "examples[0].relevance".to_owned())]);
-    let differences = differ.compare(&query(), &[other, context].concat()).unwrap();
+    let differences = differ
+        .compare(&query(), &[other.clone(), second, context.clone()].concat())
+        .unwrap();
+    let found: Vec<_> = differences
+        .iter()
+        .map(|difference| difference.feature.clone().unwrap())
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Role::Feature, "query".to_owned()),
+            (Role::Examples, "examples[0].relevance".to_owned())
+        ]
+    );
+    let differences = differ
+        .compare(&query(), &[other, context].concat())
+        .unwrap();
     assert_eq!(differences[1].what, DifferenceKind::Steps(2, 1));
 }
 
@@ -484,21 +700,46 @@ fn differences_have_the_place_of_the_example() {
 #[test]
 fn the_cells_of_a_batch_have_a_limit() {
     let names: Vec<_> = (0..1000).map(|index| format!("f{index:03}")).collect();
-    let wide = proto::example(names.iter().map(|name| (name.as_str(), KindOneof::ints([1]))));
+    let wide = proto::example(
+        names
+            .iter()
+            .map(|name| (name.as_str(), KindOneof::ints([1]))),
+    );
     let file = frame::file([proto::field(1, &wide)]);
     let schema = schema_of(&file, (Layout::Auto, false));
     let builder = DecoderBuilder::new(schema);
-    let decode = |file: &[u8]| builder.clone().build_batch_decoder().unwrap().decode(&records(file));
+    let decode = |file: &[u8]| {
+        builder
+            .clone()
+            .build_batch_decoder()
+            .unwrap()
+            .decode(&records(file))
+    };
     let list = |count| [0x0a, 0].repeat(count);
     let error = decode(&frame::file([list(40_000), list(40_000)])).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::BatchLimit { .. }), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::BatchLimit { .. }),
+        "{error}"
+    );
     // A record that has too many alone is skipped, since no limit can be raised.
     let file = frame::file([list(1), list(100_000), list(2)]);
     let error = decode(&file).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Wire(WireError::ManyMessages)), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Wire(WireError::ManyMessages)),
+        "{error}"
+    );
     assert_eq!(error.position().record, 1);
-    let mut skipping = builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap();
-    assert_eq!((skipping.decode(&records(&file)).unwrap().num_rows(), skipping.take_skipped().len()), (2, 1));
+    let mut skipping = builder
+        .with_on_error(OnError::Skip)
+        .build_batch_decoder()
+        .unwrap();
+    assert_eq!(
+        (
+            skipping.decode(&records(&file)).unwrap().num_rows(),
+            skipping.take_skipped().len()
+        ),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -508,7 +749,10 @@ fn records_are_read_in_chunks() {
     for records in chunks(&file, 64).unwrap() {
         summary.observe(&records, VerifyCrc::Always).unwrap();
     }
-    assert_eq!((summary.record_type(), summary.instances(Role::Examples)), (RecordType::ExampleList, 200));
+    assert_eq!(
+        (summary.record_type(), summary.instances(Role::Examples)),
+        (RecordType::ExampleList, 200)
+    );
 }
 
 #[test]
@@ -519,17 +763,31 @@ fn the_file_of_protobuf_has_the_values_of_its_library() {
     let mut expected: Vec<Model> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let Some((part, example)) = line.split_once(' ') else {
-            expected.push(Model { context: None, examples: Vec::new() });
+            expected.push(Model {
+                context: None,
+                examples: Vec::new(),
+            });
             continue;
         };
         let row = golden::parse(&format!("[{example}]")).unwrap().1.remove(0);
         let record = expected.last_mut().unwrap();
-        if part == "context" { record.context = Some(row) } else { record.examples.push(row) }
+        if part == "context" {
+            record.context = Some(row)
+        } else {
+            record.examples.push(row)
+        }
     }
     assert_eq!(expected.len(), 5);
-    assert_eq!(summary(&file).unwrap().record_type(), RecordType::ExampleList);
+    assert_eq!(
+        summary(&file).unwrap().record_type(),
+        RecordType::ExampleList
+    );
     for way in WAYS {
         let batch = decode(&file, &schema_of(&file, way));
-        assert_eq!(shown(&models_of(&batch)), shown(&without_empty_contexts(&expected)), "{way:?}");
+        assert_eq!(
+            shown(&models_of(&batch)),
+            shown(&without_empty_contexts(&expected)),
+            "{way:?}"
+        );
     }
 }

@@ -43,27 +43,50 @@ fn raw_records_and_virtual_columns_are_filtered() {
     let records = &chunks(&file, 1 << 20).unwrap()[0];
     let mask = BooleanArray::from(vec![true, false, true]);
     for values in [Values::Binary, Values::BinaryView] {
-        let mut decoder = DecoderBuilder::new(schema::raw_schema(values)).build_batch_decoder().unwrap();
+        let mut decoder = DecoderBuilder::new(schema::raw_schema(values))
+            .build_batch_decoder()
+            .unwrap();
         let all = decoder.decode(records).unwrap();
-        assert_eq!(decoder.decode_where(records, &mask).unwrap(), filter_record_batch(&all, &mask).unwrap());
+        assert_eq!(
+            decoder.decode_where(records, &mask).unwrap(),
+            filter_record_batch(&all, &mask).unwrap()
+        );
     }
-    let none = DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()).with_projection(Vec::new());
-    assert_eq!(none.build_batch_decoder().unwrap().decode_where(records, &mask).unwrap().num_rows(), 2);
+    let none =
+        DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()).with_projection(Vec::new());
+    assert_eq!(
+        none.build_batch_decoder()
+            .unwrap()
+            .decode_where(records, &mask)
+            .unwrap()
+            .num_rows(),
+        2
+    );
 }
 
-/// A record that the filter drops causes no error. An error has the number of the record, not that of the row.
+/// A record that the filter drops causes no error. An error has the number of the record, not that
+/// of the row.
 #[test]
 fn an_error_has_the_number_of_the_record() {
     let file = small(false).file();
     let whole = schema_of(&file, false, WAYS[0]).unwrap();
-    let wrong = whole.fields().iter().map(|field| match field.name().as_str() {
-        "i" => field.as_ref().clone().with_data_type(arrow_schema::DataType::Int64),
-        _ => field.as_ref().clone(),
-    });
+    let wrong = whole
+        .fields()
+        .iter()
+        .map(|field| match field.name().as_str() {
+            "i" => field
+                .as_ref()
+                .clone()
+                .with_data_type(arrow_schema::DataType::Int64),
+            _ => field.as_ref().clone(),
+        });
     let schema = schema::with_record_type(wrong.collect(), RecordType::Example);
     let column = schema.index_of("i").unwrap();
     let records = &chunks(&file, 1 << 20).unwrap()[0];
-    let mut decoder = DecoderBuilder::new(schema).with_projection(vec![column]).build_batch_decoder().unwrap();
+    let mut decoder = DecoderBuilder::new(schema)
+        .with_projection(vec![column])
+        .build_batch_decoder()
+        .unwrap();
     let blamed = |decoder: &mut BatchDecoder, mask: [bool; 3]| {
         let decoded = decoder.decode_where(records, &BooleanArray::from(mask.to_vec()));
         decoded.err().map(|error| error.position().record)

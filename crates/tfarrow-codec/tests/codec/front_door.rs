@@ -5,8 +5,8 @@ use std::{io, sync::Arc};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchReader, RecordBatchWriter};
 use arrow_schema::ArrowError;
 use tfarrow_codec::{
-    Category, DecoderBuilder, EncoderBuilder, Error, ErrorKind, Limits, MOST_RECORD_BYTES, Records, VerifyCrc, Writer,
-    frame,
+    Category, DecoderBuilder, EncoderBuilder, Error, ErrorKind, Limits, MOST_RECORD_BYTES, Records,
+    VerifyCrc, Writer, frame,
 };
 
 /// Returns a batch of the integers in `values`, and its file.
@@ -14,7 +14,11 @@ fn numbers(values: std::ops::Range<i64>) -> (RecordBatch, Vec<u8>) {
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
     let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
     let mut bytes = Vec::new();
-    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut bytes).unwrap();
+    EncoderBuilder::new()
+        .build(batch.schema())
+        .unwrap()
+        .encode(&batch, &mut bytes)
+        .unwrap();
     (batch, bytes)
 }
 
@@ -23,10 +27,22 @@ fn a_reader_returns_batches_of_the_batch_size_for_any_buffer() {
     let (batch, bytes) = numbers(0..1000);
     for capacity in [1, 7, 100, 1 << 20] {
         let input = io::BufReader::with_capacity(capacity, bytes.as_slice());
-        let reader = DecoderBuilder::new(batch.schema()).with_batch_size(300).build_reader(input).unwrap();
-        assert_eq!(RecordBatchReader::schema(&reader).fields(), batch.schema().fields());
+        let reader = DecoderBuilder::new(batch.schema())
+            .with_batch_size(300)
+            .build_reader(input)
+            .unwrap();
+        assert_eq!(
+            RecordBatchReader::schema(&reader).fields(),
+            batch.schema().fields()
+        );
         let batches: Vec<_> = reader.collect::<Result<_, _>>().unwrap();
-        assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [300, 300, 300, 100]);
+        assert_eq!(
+            batches
+                .iter()
+                .map(RecordBatch::num_rows)
+                .collect::<Vec<_>>(),
+            [300, 300, 300, 100]
+        );
         let all = arrow_select::concat::concat_batches(&batches[0].schema(), &batches).unwrap();
         assert_eq!(all.columns(), batch.columns());
     }
@@ -36,12 +52,24 @@ fn a_reader_returns_batches_of_the_batch_size_for_any_buffer() {
 fn a_reader_returns_the_batches_before_an_error_and_nothing_after_it() {
     let (batch, bytes) = numbers(0..10);
     let truncated = &bytes[..bytes.len() - 1];
-    let mut reader = DecoderBuilder::new(batch.schema()).with_batch_size(4).build_reader(truncated).unwrap();
-    let rows: Vec<_> = reader.by_ref().take(3).map(|batch| batch.unwrap().num_rows()).collect();
+    let mut reader = DecoderBuilder::new(batch.schema())
+        .with_batch_size(4)
+        .build_reader(truncated)
+        .unwrap();
+    let rows: Vec<_> = reader
+        .by_ref()
+        .take(3)
+        .map(|batch| batch.unwrap().num_rows())
+        .collect();
     assert_eq!(rows, [4, 4, 1]);
-    let Some(Err(ArrowError::ExternalError(error))) = reader.next() else { panic!("a truncated file is no error") };
+    let Some(Err(ArrowError::ExternalError(error))) = reader.next() else {
+        panic!("a truncated file is no error")
+    };
     let error = error.downcast_ref::<Error>().unwrap();
-    assert_eq!((error.category(), error.position().record), (Category::Truncated, 9));
+    assert_eq!(
+        (error.category(), error.position().record),
+        (Category::Truncated, 9)
+    );
     assert!(reader.next().is_none());
 }
 
@@ -54,7 +82,9 @@ fn a_reader_returns_the_errors_of_its_source() {
         }
     }
     let (batch, _) = numbers(0..1);
-    let mut reader = DecoderBuilder::new(batch.schema()).build_reader(io::BufReader::new(Failing)).unwrap();
+    let mut reader = DecoderBuilder::new(batch.schema())
+        .build_reader(io::BufReader::new(Failing))
+        .unwrap();
     assert!(matches!(reader.next(), Some(Err(ArrowError::IoError(..)))));
     assert!(reader.next().is_none());
 }
@@ -81,7 +111,10 @@ fn a_writer_writes_nothing_of_a_batch_that_it_rejects() {
     let other = RecordBatch::try_from_iter([("x", column)]).unwrap();
     let mut writer = Writer::new(Vec::new(), batch.schema()).unwrap();
     writer.write(&batch).unwrap();
-    assert!(matches!(writer.write(&other), Err(ArrowError::ExternalError(_))));
+    assert!(matches!(
+        writer.write(&other),
+        Err(ArrowError::ExternalError(_))
+    ));
     assert_eq!(writer.into_inner(), bytes);
 }
 
@@ -92,7 +125,10 @@ fn payloads_without_frames_become_records() {
     let records = Records::from_payloads(framed.iter()).unwrap();
     assert_eq!(records.frames(), bytes);
     assert!(records.verify(VerifyCrc::Always).is_ok());
-    assert_eq!((records.len(), records.first(), records.bytes()), (5, 0, bytes.len()));
+    assert_eq!(
+        (records.len(), records.first(), records.bytes()),
+        (5, 0, bytes.len())
+    );
     assert_eq!(records.position(4), framed.position(4));
     let none = Records::from_payloads([]).unwrap();
     assert!(none.is_empty() && none.frames().is_empty());
@@ -105,17 +141,42 @@ fn payloads_without_frames_become_records() {
 fn a_payload_above_the_limit_is_rejected_with_its_number() {
     let long = vec![0; MOST_RECORD_BYTES + 1];
     let error = Records::from_payloads([&b"one"[..], &long]).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Limit { limit, .. } if *limit == MOST_RECORD_BYTES as u64), "{error}");
-    assert_eq!((error.category(), error.position().record, error.position().offset), (Category::Limit, 1, 19));
+    assert!(
+        matches!(error.kind(), ErrorKind::Limit { limit, .. } if *limit == MOST_RECORD_BYTES as u64),
+        "{error}"
+    );
+    assert_eq!(
+        (
+            error.category(),
+            error.position().record,
+            error.position().offset
+        ),
+        (Category::Limit, 1, 19)
+    );
 }
 
 #[test]
 fn incomplete_frames_and_frames_above_the_limit_are_rejected() {
     let (_, bytes) = numbers(0..2);
-    let truncated = Records::from_frames(bytes[..bytes.len() - 1].to_vec(), Limits::default()).unwrap_err();
-    assert_eq!((truncated.category(), truncated.position().record), (Category::Truncated, 1));
-    let limits = Limits { record_bytes: 3, ..Limits::default() };
-    assert_eq!(Records::from_frames(bytes.clone(), limits).unwrap_err().category(), Category::Limit);
+    let truncated =
+        Records::from_frames(bytes[..bytes.len() - 1].to_vec(), Limits::default()).unwrap_err();
+    assert_eq!(
+        (truncated.category(), truncated.position().record),
+        (Category::Truncated, 1)
+    );
+    let limits = Limits {
+        record_bytes: 3,
+        ..Limits::default()
+    };
+    assert_eq!(
+        Records::from_frames(bytes.clone(), limits)
+            .unwrap_err()
+            .category(),
+        Category::Limit
+    );
     let items: Vec<_> = frame::records(&bytes[..bytes.len() - 1], Limits::default()).collect();
-    assert!(matches!(&items[..], [Ok(records), Err(_)] if records.len() == 1), "records before the error come first");
+    assert!(
+        matches!(&items[..], [Ok(records), Err(_)] if records.len() == 1),
+        "records before the error come first"
+    );
 }

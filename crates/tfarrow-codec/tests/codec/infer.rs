@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use tfarrow_codec::{
-    Category, ErrorKind, FeatureSummary, KindSummary, Layout, Limit, Limits, Place, RecordType, Records, Role, Summary,
-    VerifyCrc,
+    Category, ErrorKind, FeatureSummary, KindSummary, Layout, Limit, Limits, Place, RecordType,
+    Records, Role, Summary, VerifyCrc,
 };
 use tfarrow_testkit::{
     config,
@@ -23,7 +23,11 @@ fn count(rows: &[ModelRow], places: &[Place]) -> Vec<FeatureSummary> {
     let mut features = BTreeMap::new();
     for (row, place) in rows.iter().zip(places) {
         for ((side, name), cell) in row {
-            let role = if *side == ModelSide::Features { Role::Feature } else { Role::Sequence };
+            let role = if *side == ModelSide::Features {
+                Role::Feature
+            } else {
+                Role::Sequence
+            };
             let new = || FeatureSummary {
                 name: name.clone(),
                 role,
@@ -39,7 +43,9 @@ fn count(rows: &[ModelRow], places: &[Place]) -> Vec<FeatureSummary> {
                 let (min, max) = feature.steps.unwrap_or((steps, steps));
                 feature.steps = Some((min.min(steps), max.max(steps)));
             }
-            cell.values().iter().for_each(|value| count_value(feature, value, *place));
+            cell.values()
+                .iter()
+                .for_each(|value| count_value(feature, value, *place));
         }
     }
     features.into_values().collect()
@@ -53,7 +59,9 @@ fn count_value(feature: &mut FeatureSummary, value: &ModelValue, first: Place) {
         }
         ModelValue::Bytes(values) => (
             0,
-            values.iter().all(|value| std::str::from_utf8(value).is_ok()),
+            values
+                .iter()
+                .all(|value| std::str::from_utf8(value).is_ok()),
             values.iter().map(|value| value.len() as u64).sum(),
         ),
         ModelValue::Float(_) => (1, true, 0),
@@ -79,7 +87,10 @@ fn count_value(feature: &mut FeatureSummary, value: &ModelValue, first: Place) {
     seen.utf8 &= utf8;
     if let (ModelValue::Bytes(values), true) = (value, seen.utf8) {
         seen.filled += values.iter().filter(|value| !value.is_empty()).count() as u64;
-        seen.controls += values.iter().filter(|value| value.iter().any(is_control)).count() as u64;
+        seen.controls += values
+            .iter()
+            .filter(|value| value.iter().any(is_control))
+            .count() as u64;
     }
     if !seen.utf8 {
         (seen.filled, seen.controls) = (0, 0);
@@ -92,7 +103,14 @@ fn is_control(byte: &u8) -> bool {
 }
 
 fn places(payloads: &[Vec<u8>], shard: u32) -> Vec<Place> {
-    (0..).zip(offsets(payloads)).map(|(record, offset)| Place { shard, record, offset: Some(offset) }).collect()
+    (0..)
+        .zip(offsets(payloads))
+        .map(|(record, offset)| Place {
+            shard,
+            record,
+            offset: Some(offset),
+        })
+        .collect()
 }
 
 fn all_features(summary: &Summary) -> Vec<FeatureSummary> {
@@ -159,7 +177,10 @@ proptest! {
 
 #[track_caller]
 fn check_type(payloads: &[&[u8]], expected: RecordType) {
-    assert_eq!(summary(&frame::file(payloads)).unwrap().record_type(), expected);
+    assert_eq!(
+        summary(&frame::file(payloads)).unwrap().record_type(),
+        expected
+    );
 }
 
 #[test]
@@ -184,14 +205,25 @@ fn the_record_type_follows_from_the_payloads() {
 fn records_that_do_not_parse_are_counted_with_their_place() {
     let good = DataSet {
         sequence: false,
-        rows: vec![ModelRow::from([((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![7])))])],
+        rows: vec![ModelRow::from([(
+            (ModelSide::Features, "x".into()),
+            ModelCell::One(ModelValue::Int64(vec![7])),
+        )])],
     };
-    let [good] = &good.payloads()[..] else { panic!() };
+    let [good] = &good.payloads()[..] else {
+        panic!()
+    };
     let file = frame::file([&good[..], b"\x0a\x05\x0a\x03\x0a\x01", b"\xff", good]);
     let summary = summary(&file).unwrap();
     let (place, _) = summary.first_unparsable().unwrap();
-    assert_eq!((place.record, place.offset), (1, Some(good.len() as u64 + 16)));
-    assert_eq!((summary.records(), summary.record_type()), (4, RecordType::Raw));
+    assert_eq!(
+        (place.record, place.offset),
+        (1, Some(good.len() as u64 + 16))
+    );
+    assert_eq!(
+        (summary.records(), summary.record_type()),
+        (4, RecordType::Raw)
+    );
     let x = summary.features().next().unwrap();
     assert_eq!((&*x.name, x.present), ("x", 2));
 }
@@ -199,20 +231,36 @@ fn records_that_do_not_parse_are_counted_with_their_place() {
 /// Returns the lowest limits that allow the names of these records.
 fn exact_limits(rows: &[ModelRow]) -> Limits {
     let names = |side: ModelSide| {
-        let names: BTreeSet<_> = rows.iter().flat_map(ModelRow::keys).filter(|(of, _)| *of == side).collect();
-        (names.len(), names.iter().map(|(_, name)| name.len()).sum::<usize>())
+        let names: BTreeSet<_> = rows
+            .iter()
+            .flat_map(ModelRow::keys)
+            .filter(|(of, _)| *of == side)
+            .collect();
+        (
+            names.len(),
+            names.iter().map(|(_, name)| name.len()).sum::<usize>(),
+        )
     };
     let (features, lists) = (names(ModelSide::Features), names(ModelSide::Lists));
-    Limits { features: features.0.max(lists.0), name_bytes: features.1.max(lists.1), ..Limits::default() }
+    Limits {
+        features: features.0.max(lists.0),
+        name_bytes: features.1.max(lists.1),
+        ..Limits::default()
+    }
 }
 
-/// Inserts records that do not parse between others: records of another data set, which has other names, each with a
-/// truncated tag at its end.
+/// Inserts records that do not parse between others: records of another data set, which has other
+/// names, each with a truncated tag at its end.
 fn interleave(good: &[Vec<u8>], bad: &[Vec<u8>], order: &[bool]) -> (Vec<Vec<u8>>, Vec<bool>) {
-    let (mut good, mut bad) = (good.iter().cloned(), bad.iter().map(|payload| [payload, &b"\xff"[..]].concat()));
+    let (mut good, mut bad) = (
+        good.iter().cloned(),
+        bad.iter().map(|payload| [payload, &b"\xff"[..]].concat()),
+    );
     let mut all = Vec::new();
     for is_good in order {
-        all.extend(if *is_good { good.next() } else { bad.next() }.map(|payload| (payload, *is_good)));
+        all.extend(
+            if *is_good { good.next() } else { bad.next() }.map(|payload| (payload, *is_good)),
+        );
     }
     all.extend(good.map(|payload| (payload, true)));
     all.extend(bad.map(|payload| (payload, false)));
@@ -285,29 +333,52 @@ fn a_record_that_does_not_parse_does_not_decide_the_type() {
     let file = frame::file([EXAMPLE; 10].into_iter().chain([&b"\x12\x00\xff"[..]]));
     let mut summary = summary(&file).unwrap();
     assert_eq!(summary.record_type(), RecordType::Raw);
-    assert_eq!(summary.drop_unparsable().map(|(strays, ..)| strays), Some(1));
+    assert_eq!(
+        summary.drop_unparsable().map(|(strays, ..)| strays),
+        Some(1)
+    );
     assert_eq!(summary.record_type(), RecordType::Example);
     // Its value does not count either: the other records have none.
     let file = frame::file([&b""[..], &[EXAMPLE, b"\xff"].concat()]);
     let mut summary = crate::support::summary(&file).unwrap();
     summary.drop_unparsable();
-    assert_eq!((summary.record_type(), summary.features().count()), (RecordType::Raw, 0));
+    assert_eq!(
+        (summary.record_type(), summary.features().count()),
+        (RecordType::Raw, 0)
+    );
 }
 
 /// A record above a limit may be an Example. It is not counted, and its names are not kept.
 #[test]
 fn a_record_above_a_limit_is_not_counted() {
-    let limits = Limits { values: 2, features: 1, ..Limits::default() };
-    let row = |name: &str, values| {
-        ModelRow::from([((ModelSide::Features, name.to_owned()), ModelCell::One(ModelValue::Int64(values)))])
+    let limits = Limits {
+        values: 2,
+        features: 1,
+        ..Limits::default()
     };
-    let set = DataSet { sequence: false, rows: vec![row("long", vec![1, 2, 3]), row("x", vec![1])] };
-    let [records] = &chunks(&set.file(), 4096).unwrap()[..] else { panic!() };
+    let row = |name: &str, values| {
+        ModelRow::from([(
+            (ModelSide::Features, name.to_owned()),
+            ModelCell::One(ModelValue::Int64(values)),
+        )])
+    };
+    let set = DataSet {
+        sequence: false,
+        rows: vec![row("long", vec![1, 2, 3]), row("x", vec![1])],
+    };
+    let [records] = &chunks(&set.file(), 4096).unwrap()[..] else {
+        panic!()
+    };
     let mut summary = Summary::with_limits(0, limits);
     let error = summary.observe(records, VerifyCrc::Always).unwrap_err();
-    assert_eq!((error.limit(), error.position().record), (Some(Limit::Values), 0));
+    assert_eq!(
+        (error.limit(), error.position().record),
+        (Some(Limit::Values), 0)
+    );
     assert_eq!((summary.records(), summary.bytes()), (0, 0));
-    summary.observe(&records.clone().split_at(1).1, VerifyCrc::Always).unwrap();
+    summary
+        .observe(&records.clone().split_at(1).1, VerifyCrc::Always)
+        .unwrap();
     assert_eq!((summary.records(), summary.features().count()), (1, 1));
 }
 
@@ -317,19 +388,39 @@ fn is_text<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> bool {
         let value = ModelValue::Bytes(vec![value.to_vec()]);
         ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))])
     };
-    let file = frame::file(values.into_iter().map(|value| tfarrow_testkit::oracle::example_from_row(&row(value))));
-    summary(&file).unwrap().features().next().unwrap().kinds().next().unwrap().1.is_text()
+    let file = frame::file(
+        values
+            .into_iter()
+            .map(|value| tfarrow_testkit::oracle::example_from_row(&row(value))),
+    );
+    summary(&file)
+        .unwrap()
+        .features()
+        .next()
+        .unwrap()
+        .kinds()
+        .next()
+        .unwrap()
+        .1
+        .is_text()
 }
 
 #[test]
 fn text_has_few_values_with_control_characters() {
     let (text, control) = (&b"text"[..], &b"te\x1bxt"[..]);
     assert!(
-        is_text([text]) && is_text(["zażółć".as_bytes(), b""]) && is_text([&b"\n"[..]]) && is_text([&b"\t\x0c\r"[..]])
+        is_text([text])
+            && is_text(["zażółć".as_bytes(), b""])
+            && is_text([&b"\n"[..]])
+            && is_text([&b"\t\x0c\r"[..]])
     );
     assert!(!is_text([&b""[..]]) && !is_text([text, b"\xff"]));
     for byte in (0..32).chain([127]) {
-        assert_eq!(is_text([&[b'a', byte][..]]), [9, 10, 12, 13].contains(&byte), "{byte}");
+        assert_eq!(
+            is_text([&[b'a', byte][..]]),
+            [9, 10, 12, 13].contains(&byte),
+            "{byte}"
+        );
     }
     // Small integers that happen to be UTF-8.
     let pixels: Vec<u8> = (0..12_100).map(|i| (i % 127) as u8).collect();
@@ -338,7 +429,13 @@ fn text_has_few_values_with_control_characters() {
     assert!(!is_text([&[&[b'a'; 100][..], b"\x01"].concat()[..]]));
     // A tenth of the values that are not empty.
     let of = |texts, controls| {
-        is_text([text].repeat(texts).into_iter().chain([control].repeat(controls)).chain([&b""[..]; 50]))
+        is_text(
+            [text]
+                .repeat(texts)
+                .into_iter()
+                .chain([control].repeat(controls))
+                .chain([&b""[..]; 50]),
+        )
     };
     assert!(of(10, 1) && of(91, 10) && !of(9, 1) && !of(90, 10));
 }
@@ -351,9 +448,15 @@ fn a_feature_that_is_not_utf8_has_no_counts_of_text() {
     };
     let values: [&[u8]; 3] = [b"a", b"\x01", b"\xff"];
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
-        let payloads = order.iter().map(|at| tfarrow_testkit::oracle::example_from_row(&row(values[*at])));
+        let payloads = order
+            .iter()
+            .map(|at| tfarrow_testkit::oracle::example_from_row(&row(values[*at])));
         let found = summary(&frame::file(payloads)).unwrap();
         let (_, seen) = found.features().next().unwrap().kinds().next().unwrap();
-        assert_eq!((seen.utf8, seen.filled, seen.controls), (false, 0, 0), "{order:?}");
+        assert_eq!(
+            (seen.utf8, seen.filled, seen.controls),
+            (false, 0, 0),
+            "{order:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Tests of the codec against the reference implementation of the test kit, one module for each subject.
+//! Tests of the codec against the reference implementation of the test kit, one module for each
+//! subject.
 
 #[cfg(test)]
 mod cuts;

@@ -1,12 +1,14 @@
-//! A record that does not fit the schema is an error with its position, and a record that fits is decoded. No value
-//! becomes null or is truncated.
+//! A record that does not fit the schema is an error with its position, and a record that fits is
+//! decoded. No value becomes null or is truncated.
 
 use std::sync::Arc;
 
 use arrow_array::BooleanArray;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::{prelude::*, sample::Index};
-use tfarrow_codec::{Category, DecoderBuilder, Error, ErrorKind, Limits, OnError, Records, VerifyCrc};
+use tfarrow_codec::{
+    Category, DecoderBuilder, Error, ErrorKind, Limits, OnError, Records, VerifyCrc,
+};
 use tfarrow_testkit::{
     arrow, config, frame, generate,
     odd_wire::{Choices, tapes},
@@ -17,7 +19,9 @@ use crate::support::{WAYS, chunks, finish, offsets, push, schema_of, small};
 
 /// Returns whether a cell does not fit a column.
 fn misfit(field: &Field, cell: &ModelCell) -> bool {
-    cell.values().iter().any(|value| value.kind().is_some() && !fits(field, value))
+    cell.values()
+        .iter()
+        .any(|value| value.kind().is_some() && !fits(field, value))
 }
 
 fn fits(field: &Field, value: &ModelValue) -> bool {
@@ -29,7 +33,12 @@ fn fits(field: &Field, value: &ModelValue) -> bool {
     value.kind() == arrow::kind_of(field)
         && (depth > 0 || value.len() == 1)
         && match value {
-            ModelValue::Bytes(values) => !text || values.iter().all(|value| std::str::from_utf8(value).is_ok()),
+            ModelValue::Bytes(values) => {
+                !text
+                    || values
+                        .iter()
+                        .all(|value| std::str::from_utf8(value).is_ok())
+            }
             ModelValue::Unset | ModelValue::Float(_) | ModelValue::Int64(_) => true,
         }
 }
@@ -37,20 +46,41 @@ fn fits(field: &Field, value: &ModelValue) -> bool {
 /// The features of a row that do not fit their columns.
 pub(crate) fn misfits(schema: &Schema, row: &ModelRow) -> Vec<String> {
     let misfit = |field: &&Arc<Field>| {
-        arrow::feature_of(field).and_then(|key| row.get(&key)).is_some_and(|cell| misfit(field, cell))
+        arrow::feature_of(field)
+            .and_then(|key| row.get(&key))
+            .is_some_and(|cell| misfit(field, cell))
     };
-    schema.fields().iter().filter(misfit).filter_map(|field| Some(arrow::feature_of(field)?.1)).collect()
+    schema
+        .fields()
+        .iter()
+        .filter(misfit)
+        .filter_map(|field| Some(arrow::feature_of(field)?.1))
+        .collect()
 }
 
 /// Returns the features of a row that have a column.
 pub(crate) fn kept(schema: &Schema, row: &ModelRow) -> ModelRow {
-    let has =
-        |key: &(ModelSide, String)| schema.fields().iter().any(|field| arrow::feature_of(field).as_ref() == Some(key));
-    let keeps_unset = schema.fields().iter().any(|field| field.name() == "_tfarrow_unset");
-    let keep = |key: &(ModelSide, String), cell: &ModelCell| {
-        if *cell == ModelCell::One(ModelValue::Unset) { keeps_unset } else { has(key) }
+    let has = |key: &(ModelSide, String)| {
+        schema
+            .fields()
+            .iter()
+            .any(|field| arrow::feature_of(field).as_ref() == Some(key))
     };
-    row.iter().filter(|(key, cell)| keep(key, cell)).map(|(key, cell)| (key.clone(), cell.clone())).collect()
+    let keeps_unset = schema
+        .fields()
+        .iter()
+        .any(|field| field.name() == "_tfarrow_unset");
+    let keep = |key: &(ModelSide, String), cell: &ModelCell| {
+        if *cell == ModelCell::One(ModelValue::Unset) {
+            keeps_unset
+        } else {
+            has(key)
+        }
+    };
+    row.iter()
+        .filter(|(key, cell)| keep(key, cell))
+        .map(|(key, cell)| (key.clone(), cell.clone()))
+        .collect()
 }
 
 proptest! {
@@ -112,13 +142,22 @@ fn decode_until_error(
 /// The error of a second record after a first one that makes the schema.
 #[track_caller]
 fn second(one: ModelValue, two: ModelValue) -> Error {
-    let row = |value| ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))]);
-    let set = generate::DataSet { sequence: false, rows: vec![row(one), row(two)] };
+    let row =
+        |value| ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))]);
+    let set = generate::DataSet {
+        sequence: false,
+        rows: vec![row(one), row(two)],
+    };
     let file = set.file();
     let schema = schema_of(&frame::file(&set.payloads()[..1]), false, WAYS[2]).unwrap();
     let mut decoder = DecoderBuilder::new(schema).build().unwrap();
-    let error = push(&mut decoder, &file).and_then(|_| finish(&mut decoder)).unwrap_err();
-    assert_eq!((error.position().record, error.position().feature.as_deref()), (1, Some("x")));
+    let error = push(&mut decoder, &file)
+        .and_then(|_| finish(&mut decoder))
+        .unwrap_err();
+    assert_eq!(
+        (error.position().record, error.position().feature.as_deref()),
+        (1, Some("x"))
+    );
     assert_eq!(error.position().offset, offsets(&set.payloads())[1]);
     error
 }
@@ -127,32 +166,79 @@ fn second(one: ModelValue, two: ModelValue) -> Error {
 fn each_misfit_has_its_own_kind_of_error() {
     let text = || ModelValue::Bytes(vec![b"text".to_vec()]);
     let error = second(ModelValue::Int64(vec![1]), ModelValue::Float(vec![1]));
-    assert!(matches!(error.kind(), ErrorKind::Kind { expected: "int64_list", found: "float_list" }), "{error}");
+    assert!(
+        matches!(
+            error.kind(),
+            ErrorKind::Kind {
+                expected: "int64_list",
+                found: "float_list"
+            }
+        ),
+        "{error}"
+    );
     let error = second(text(), ModelValue::Int64(vec![1]));
-    assert!(matches!(error.kind(), ErrorKind::Kind { expected: "bytes_list", found: "int64_list" }), "{error}");
+    assert!(
+        matches!(
+            error.kind(),
+            ErrorKind::Kind {
+                expected: "bytes_list",
+                found: "int64_list"
+            }
+        ),
+        "{error}"
+    );
     let error = second(ModelValue::Int64(vec![1]), ModelValue::Int64(vec![]));
-    assert!(matches!(error.kind(), ErrorKind::NotScalar { found: 0 }), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::NotScalar { found: 0 }),
+        "{error}"
+    );
     let error = second(ModelValue::Float(vec![1]), ModelValue::Float(vec![1, 2]));
-    assert!(matches!(error.kind(), ErrorKind::NotScalar { found: 2 }), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::NotScalar { found: 2 }),
+        "{error}"
+    );
     let error = second(text(), ModelValue::Bytes(vec![vec![0xff]]));
     assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
     // Bytes that are text only when they are concatenated: a character is split between two values.
-    let error =
-        second(ModelValue::Bytes(vec![b"a".to_vec(), b"b".to_vec()]), ModelValue::Bytes(vec![vec![0xc3], vec![0xa9]]));
+    let error = second(
+        ModelValue::Bytes(vec![b"a".to_vec(), b"b".to_vec()]),
+        ModelValue::Bytes(vec![vec![0xc3], vec![0xa9]]),
+    );
     assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
 }
 
 #[test]
 fn kinds_of_steps_must_be_that_of_the_column() {
-    let list = |steps| ModelRow::from([((ModelSide::Lists, "l".to_owned()), ModelCell::Steps(steps))]);
-    let rows = vec![list(vec![ModelValue::Int64(vec![1])]), list(vec![ModelValue::Unset, ModelValue::Float(vec![1])])];
-    let set = generate::DataSet { sequence: true, rows };
+    let list =
+        |steps| ModelRow::from([((ModelSide::Lists, "l".to_owned()), ModelCell::Steps(steps))]);
+    let rows = vec![
+        list(vec![ModelValue::Int64(vec![1])]),
+        list(vec![ModelValue::Unset, ModelValue::Float(vec![1])]),
+    ];
+    let set = generate::DataSet {
+        sequence: true,
+        rows,
+    };
     let schema = schema_of(&frame::file(&set.payloads()[..1]), true, WAYS[0]).unwrap();
     assert_eq!(arrow::kind_of(schema.field(0)), Some(ModelKind::Int64));
     let mut decoder = DecoderBuilder::new(schema).build().unwrap();
-    let error = push(&mut decoder, &set.file()).and_then(|_| finish(&mut decoder)).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Kind { expected: "int64_list", found: "float_list" }), "{error}");
-    assert_eq!((error.position().record, error.position().feature.as_deref()), (1, Some("l")));
+    let error = push(&mut decoder, &set.file())
+        .and_then(|_| finish(&mut decoder))
+        .unwrap_err();
+    assert!(
+        matches!(
+            error.kind(),
+            ErrorKind::Kind {
+                expected: "int64_list",
+                found: "float_list"
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(
+        (error.position().record, error.position().feature.as_deref()),
+        (1, Some("l"))
+    );
 }
 
 /// Protobuf skips unknown fields. Field 2 of an Example is one, although a SequenceExample has it.
@@ -160,20 +246,34 @@ fn kinds_of_steps_must_be_that_of_the_column() {
 fn field_2_of_an_example_is_an_unknown_field() {
     const X: &[u8] = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
     let schema = schema_of(&frame::file([X]), false, WAYS[0]).unwrap();
-    let file = frame::file([[X, b"\x12\x02\xff\xff"].concat(), [b"\x12\x03xyz", X].concat()]);
+    let file = frame::file([
+        [X, b"\x12\x02\xff\xff"].concat(),
+        [b"\x12\x03xyz", X].concat(),
+    ]);
     let builder = DecoderBuilder::new(schema);
     let batches = crate::support::decode(&file, builder.clone()).unwrap();
-    let row = ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(ModelValue::Int64(vec![7])))]);
-    assert_eq!(arrow::rows_from_batches(&batches).unwrap(), [row.clone(), row]);
+    let row = ModelRow::from([(
+        (ModelSide::Features, "x".to_owned()),
+        ModelCell::One(ModelValue::Int64(vec![7])),
+    )]);
+    assert_eq!(
+        arrow::rows_from_batches(&batches).unwrap(),
+        [row.clone(), row]
+    );
     let error = crate::support::decode(&file, builder.with_strict(true)).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Foreign { field: 2, .. }), "{error}");
+    assert!(
+        matches!(error.kind(), ErrorKind::Foreign { field: 2, .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn unknown_fields_are_counted() {
     let set = small(true);
     let schema = schema_of(&set.file(), false, WAYS[0]).unwrap();
-    let [records] = &chunks(&set.file(), 1 << 20).unwrap()[..] else { panic!() };
+    let [records] = &chunks(&set.file(), 1 << 20).unwrap()[..] else {
+        panic!()
+    };
     let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
     assert_eq!(decoder.foreign_fields(), None);
     decoder.decode(records).unwrap();
@@ -182,8 +282,8 @@ fn unknown_fields_are_counted() {
     assert_eq!(decoder.foreign_fields(), Some((2, 4)));
 }
 
-/// Two records of 1.1 GB exceed the offsets of one array. The error names no single record, and none is skipped. Their
-/// bytes are never written, so that they take no memory.
+/// Two records of 1.1 GB exceed the offsets of one array. The error names no single record, and
+/// none is skipped. Their bytes are never written, so that they take no memory.
 #[test]
 fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
     let varint = |mut value: usize| {
@@ -198,7 +298,13 @@ fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
     // The start of a message whose last field is long.
     let begin = |before: &[u8], tag: u8, len: usize| [before, &[tag][..], &varint(len)].concat();
     let (mut head, mut len) = (Vec::new(), value);
-    for (before, tag) in [(&b""[..], 0x0a), (b"", 0x0a), (b"\x0a\x01x", 0x12), (b"", 0x0a), (b"", 0x0a)] {
+    for (before, tag) in [
+        (&b""[..], 0x0a),
+        (b"", 0x0a),
+        (b"\x0a\x01x", 0x12),
+        (b"", 0x0a),
+        (b"", 0x0a),
+    ] {
         let start = begin(before, tag, len);
         len += start.len();
         head = [start, head].concat();
@@ -213,14 +319,22 @@ fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
         let start_of_record = [&header[..], &head].concat();
         file[start..start + start_of_record.len()].copy_from_slice(&start_of_record);
     }
-    let (_, records) = Records::from_frames(file, Limits::default()).unwrap().split_at(1);
+    let (_, records) = Records::from_frames(file, Limits::default())
+        .unwrap()
+        .split_at(1);
     let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
     for on_error in [OnError::Fail, OnError::Skip] {
         let builder = DecoderBuilder::new(Arc::clone(&schema)).with_verify_crc(VerifyCrc::Never);
-        let mut decoder = builder.with_on_error(on_error).build_batch_decoder().unwrap();
+        let mut decoder = builder
+            .with_on_error(on_error)
+            .build_batch_decoder()
+            .unwrap();
         let error = decoder.decode(&records).unwrap_err();
         assert_eq!((error.category(), error.limit()), (Category::Limit, None));
-        assert!(matches!(error.kind(), ErrorKind::BatchLimit { records: 2, .. }), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::BatchLimit { records: 2, .. }),
+            "{error}"
+        );
         assert_eq!(
             error.to_string(),
             "records 1 to 2 (from byte 16): feature \"x\": bytes of one column of a batch: found 2200000012, the limit of a \
@@ -230,8 +344,8 @@ fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
     }
 }
 
-/// Two records of 2 GiB put a third one beyond 4 GiB, where 32-bit positions overflow. The bytes of the long records
-/// are never written, so that they take no memory.
+/// Two records of 2 GiB put a third one beyond 4 GiB, where 32-bit positions overflow. The bytes of
+/// the long records are never written, so that they take no memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn records_beyond_4_gib_of_memory_are_rejected() {
@@ -243,14 +357,30 @@ fn records_beyond_4_gib_of_memory_are_rejected() {
     for (start, bytes) in [(0, &header), (len + 16, &header), (2 * (len + 16), &last)] {
         file[start..start + bytes.len()].copy_from_slice(bytes);
     }
-    let (_, records) = Records::from_frames(file, Limits::default()).unwrap().split_at(2);
+    let (_, records) = Records::from_frames(file, Limits::default())
+        .unwrap()
+        .split_at(2);
     let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
-    let mut decoder = DecoderBuilder::new(schema).with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+    let mut decoder = DecoderBuilder::new(schema)
+        .with_on_error(OnError::Skip)
+        .build_batch_decoder()
+        .unwrap();
     let all = BooleanArray::from(vec![true]);
-    for result in [decoder.decode(&records), decoder.decode_where(&records, &all)] {
+    for result in [
+        decoder.decode(&records),
+        decoder.decode_where(&records, &all),
+    ] {
         let error = result.unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::BatchLimit { records: 1, .. }), "{error}");
-        assert!(error.to_string().contains("found 4294967344, the limit of a batch is 4294967295"), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::BatchLimit { records: 1, .. }),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .contains("found 4294967344, the limit of a batch is 4294967295"),
+            "{error}"
+        );
     }
     assert_eq!(decoder.take_skipped().len(), 0);
 }

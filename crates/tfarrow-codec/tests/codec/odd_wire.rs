@@ -19,7 +19,8 @@ proptest! {
         for way in WAYS {
             let batches = decode_way(&odd, set.sequence, way).unwrap();
             prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), &set.rows[..], "{:?}", way);
-            // Also properties that the model does not have, such as the order of the names in `_tfarrow_unset`.
+            // Also properties that the model does not have, such as the order of the names in
+            // `_tfarrow_unset`.
             prop_assert_eq!(batches, decode_way(&plain, set.sequence, way).unwrap());
         }
     }
@@ -33,7 +34,8 @@ proptest! {
         }
     }
 
-    /// The schema is given, and each record is read by a decoder that has read other records before.
+    /// The schema is given, and each record is read by a decoder that has read other records
+    /// before.
     #[test]
     fn odd_and_plain_records_mix(set in generate::data_sets(), tape in tapes(), odd in any::<u64>()) {
         let mut choices = Choices::new(&tape);
@@ -55,9 +57,26 @@ fn unset_features_are_named_in_order() {
     const B_THEN_A: &[u8] = b"\x0a\x0e\x0a\x05\x0a\x01b\x12\x00\x0a\x05\x0a\x01a\x12\x00";
     const B: &[u8] = b"\x0a\x07\x0a\x05\x0a\x01b\x12\x00";
     let file = frame::file([B, B_THEN_A]);
-    let batches = decode(&file, DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap())).unwrap();
-    let unset = batches[0].column_by_name("_tfarrow_unset").unwrap().as_list::<i32>();
-    let names =
-        |row: usize| unset.value(row).as_string::<i32>().iter().flatten().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!((names(0), names(1)), (vec!["b".to_owned()], vec!["a".to_owned(), "b".to_owned()]));
+    let batches = decode(
+        &file,
+        DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()),
+    )
+    .unwrap();
+    let unset = batches[0]
+        .column_by_name("_tfarrow_unset")
+        .unwrap()
+        .as_list::<i32>();
+    let names = |row: usize| {
+        unset
+            .value(row)
+            .as_string::<i32>()
+            .iter()
+            .flatten()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(0), names(1)),
+        (vec!["b".to_owned()], vec!["a".to_owned(), "b".to_owned()])
+    );
 }

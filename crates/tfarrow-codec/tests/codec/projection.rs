@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, UInt32Array, cast::AsArray};
+use arrow_array::{
+    Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, UInt32Array, cast::AsArray,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use arrow_select::take::take;
@@ -42,16 +44,32 @@ proptest! {
 
 /// Returns the first values of each list, or the array itself if it has no lists.
 fn cut(array: &ArrayRef, most: usize) -> ArrayRef {
-    let DataType::List(field) = array.data_type() else { return Arc::clone(array) };
+    let DataType::List(field) = array.data_type() else {
+        return Arc::clone(array);
+    };
     if matches!(field.data_type(), DataType::List(_)) {
         return Arc::clone(array);
     }
     let list = array.as_list::<i32>();
-    let ranges: Vec<_> = list.offsets().windows(2).map(|ends| ends[0]..ends[1].min(ends[0] + most as i32)).collect();
-    let kept: UInt32Array = ranges.iter().cloned().flatten().map(|index| index as u32).collect();
+    let ranges: Vec<_> = list
+        .offsets()
+        .windows(2)
+        .map(|ends| ends[0]..ends[1].min(ends[0] + most as i32))
+        .collect();
+    let kept: UInt32Array = ranges
+        .iter()
+        .cloned()
+        .flatten()
+        .map(|index| index as u32)
+        .collect();
     let offsets = OffsetBuffer::from_lengths(ranges.iter().map(ExactSizeIterator::len));
     let values = take(list.values(), &kept, None).unwrap();
-    Arc::new(ListArray::new(Arc::clone(field), offsets, values, list.nulls().cloned()))
+    Arc::new(ListArray::new(
+        Arc::clone(field),
+        offsets,
+        values,
+        list.nulls().cloned(),
+    ))
 }
 
 proptest! {
@@ -84,24 +102,48 @@ fn the_first_values_of_long_lists_are_decoded() {
     let floats = Float32Array::from_iter_values((0..3000).map(|i| i as f32));
     let list = |values: ArrayRef| {
         let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-        Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1000, 0, 2000]), values, None)) as ArrayRef
+        Arc::new(ListArray::new(
+            field,
+            OffsetBuffer::from_lengths([1000, 0, 2000]),
+            values,
+            None,
+        )) as ArrayRef
     };
-    let batch = RecordBatch::try_from_iter([("i", list(Arc::new(ints))), ("f", list(Arc::new(floats)))]).unwrap();
+    let batch =
+        RecordBatch::try_from_iter([("i", list(Arc::new(ints))), ("f", list(Arc::new(floats)))])
+            .unwrap();
     let mut file = Vec::new();
-    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut file).unwrap();
+    EncoderBuilder::new()
+        .build(batch.schema())
+        .unwrap()
+        .encode(&batch, &mut file)
+        .unwrap();
     for most in [0, 1, 2, 7, 8, 9, 127, 128, 500, 999, 1000, 1001, 2000, 5000] {
-        let builder = DecoderBuilder::new(batch.schema()).with_first_values(0, most).with_first_values(1, most);
+        let builder = DecoderBuilder::new(batch.schema())
+            .with_first_values(0, most)
+            .with_first_values(1, most);
         let found = &decode(&file, builder).unwrap()[0];
-        assert_eq!(found.columns(), [cut(batch.column(0), most), cut(batch.column(1), most)], "{most}");
+        assert_eq!(
+            found.columns(),
+            [cut(batch.column(0), most), cut(batch.column(1), most)],
+            "{most}"
+        );
     }
 }
 
 #[test]
 fn a_batch_without_columns_has_the_number_of_rows() {
     let set = small(false);
-    let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap()).with_projection(vec![]);
+    let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap())
+        .with_projection(vec![]);
     let batches = decode(&set.file(), builder).unwrap();
-    assert_eq!(batches.iter().map(|batch| (batch.num_columns(), batch.num_rows())).collect::<Vec<_>>(), [(0, 3)]);
+    assert_eq!(
+        batches
+            .iter()
+            .map(|batch| (batch.num_columns(), batch.num_rows()))
+            .collect::<Vec<_>>(),
+        [(0, 3)]
+    );
 }
 
 #[test]
@@ -116,14 +158,27 @@ fn a_column_may_be_projected_twice() {
 #[test]
 fn a_missing_column_is_rejected() {
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
-    assert!(DecoderBuilder::new(schema).with_projection(vec![99]).build().is_err());
+    assert!(
+        DecoderBuilder::new(schema)
+            .with_projection(vec![99])
+            .build()
+            .is_err()
+    );
 }
 
 #[test]
 fn features_without_a_column_are_counted_by_name() {
     let set = small(true);
-    let (few, all) = (schema_of(&small(false).file(), false, WAYS[0]).unwrap(), set.file());
-    let keep: Vec<_> = few.fields().iter().filter(|field| field.name() != "f").cloned().collect();
+    let (few, all) = (
+        schema_of(&small(false).file(), false, WAYS[0]).unwrap(),
+        set.file(),
+    );
+    let keep: Vec<_> = few
+        .fields()
+        .iter()
+        .filter(|field| field.name() != "f")
+        .cloned()
+        .collect();
     let schema = tfarrow_codec::schema::with_record_type(
         keep.iter().map(|field| field.as_ref().clone()).collect(),
         tfarrow_codec::RecordType::SequenceExample,

@@ -37,7 +37,10 @@ fn the_examples_read_ten_megabytes() {
             assert_eq!(count_rows(&path).unwrap(), records);
             fs::write(&path, &file[..file.len() - 1]).unwrap();
             let error = count_rows(&path).unwrap_err().to_string();
-            assert!(error.contains("the file ends inside this record"), "{error}");
+            assert!(
+                error.contains("the file ends inside this record"),
+                "{error}"
+            );
         }
         fs::remove_file(&path).unwrap();
     }
@@ -47,7 +50,11 @@ fn the_examples_read_ten_megabytes() {
 fn payload(length: usize) -> Vec<u8> {
     let text = vec![b'x'; length - 13];
     let field = |tag: u8, body: &[u8]| [&[tag, body.len() as u8], body].concat();
-    let entry = [field(0x0a, b"x"), field(0x12, &field(0x0a, &field(0x0a, &text)))].concat();
+    let entry = [
+        field(0x0a, b"x"),
+        field(0x12, &field(0x0a, &field(0x0a, &text))),
+    ]
+    .concat();
     let payload = field(0x0a, &field(0x0a, &entry));
     assert_eq!(payload.len(), length);
     payload
@@ -56,11 +63,21 @@ fn payload(length: usize) -> Vec<u8> {
 #[test]
 fn the_examples_are_those_of_the_documents() {
     let documents = [
-        (include_str!("../../../../README.md"), include_str!("readme_example.rs")),
-        (include_str!("../../../../docs/recipes.md"), include_str!("recipes_example.rs")),
+        (
+            include_str!("../../../../README.md"),
+            include_str!("readme_example.rs"),
+        ),
+        (
+            include_str!("../../../../docs/recipes.md"),
+            include_str!("recipes_example.rs"),
+        ),
     ];
     for (document, example) in documents {
         assert!(document.contains(&format!("```rust\n{example}```\n")));
-        assert_eq!(document.matches("use tfarrow_codec").count(), 1, "an example of the codec that is not run");
+        assert_eq!(
+            document.matches("use tfarrow_codec").count(),
+            1,
+            "an example of the codec that is not run"
+        );
     }
 }

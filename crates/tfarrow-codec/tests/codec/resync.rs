@@ -1,4 +1,5 @@
-//! Skipping of corrupt ranges, compared with a model that tries every byte, for any division of the stream into parts.
+//! Skipping of corrupt ranges, compared with a model that tries every byte, for any division of the
+//! stream into parts.
 
 use proptest::{collection::vec, prelude::*};
 use tfarrow_codec::{ErrorKind, FrameBuffer, Limits, OnError, Segment};
@@ -18,12 +19,14 @@ const FOOTER: usize = 4;
 fn length(bytes: &[u8], at: usize) -> Option<u64> {
     let header = bytes.get(at..at + HEADER)?;
     let crc = u32::from_le_bytes(header[8..].try_into().unwrap());
-    (frame::masked(&header[..8]) == crc).then(|| u64::from_le_bytes(header[..8].try_into().unwrap()))
+    (frame::masked(&header[..8]) == crc)
+        .then(|| u64::from_le_bytes(header[..8].try_into().unwrap()))
 }
 
 /// Returns the end of the frame at `at`, if both of its CRCs match.
 fn complete(bytes: &[u8], at: usize, most: u64) -> Option<usize> {
-    let length = length(bytes, at).filter(|length| *length <= most.min(bytes.len() as u64))? as usize;
+    let length =
+        length(bytes, at).filter(|length| *length <= most.min(bytes.len() as u64))? as usize;
     let end = at + HEADER + length + FOOTER;
     let data = bytes.get(at + HEADER..end)?;
     (frame::masked(&data[..length]).to_le_bytes() == data[length..]).then_some(end)
@@ -36,15 +39,29 @@ fn model(bytes: &[u8], most: u64) -> Vec<Piece> {
         let start = at;
         match length(bytes, at) {
             Some(length)
-                if length <= most && length.saturating_add((at + HEADER + FOOTER) as u64) <= bytes.len() as u64 =>
+                if length <= most
+                    && length.saturating_add((at + HEADER + FOOTER) as u64)
+                        <= bytes.len() as u64 =>
             {
                 at += HEADER + length as usize + FOOTER;
-                pieces.push(Piece::Record(start, bytes[start + HEADER..at - FOOTER].to_vec()));
+                pieces.push(Piece::Record(
+                    start,
+                    bytes[start + HEADER..at - FOOTER].to_vec(),
+                ));
                 continue;
             }
-            Some(length) => at = (at as u64).saturating_add(length).saturating_add(16).min(bytes.len() as u64) as usize,
+            Some(length) => {
+                at = (at as u64)
+                    .saturating_add(length)
+                    .saturating_add(16)
+                    .min(bytes.len() as u64) as usize
+            }
             None if bytes.len() - at < HEADER => at = bytes.len(),
-            None => at = (at + 1..bytes.len()).find(|at| complete(bytes, *at, most).is_some()).unwrap_or(bytes.len()),
+            None => {
+                at = (at + 1..bytes.len())
+                    .find(|at| complete(bytes, *at, most).is_some())
+                    .unwrap_or(bytes.len())
+            }
         }
         pieces.push(Piece::Lost(start, bytes[start..at].to_vec()));
     }
@@ -67,12 +84,19 @@ fn read(bytes: &[u8], parts: &[usize], limits: Limits) -> Vec<Piece> {
     let mut add = |segment: Segment| match segment {
         Segment::Records(records) => {
             for (index, data) in records.iter().enumerate() {
-                pieces.push(Piece::Record(records.position(index).offset as usize, data.to_vec()));
+                pieces.push(Piece::Record(
+                    records.position(index).offset as usize,
+                    data.to_vec(),
+                ));
             }
         }
         Segment::Lost(lost) => match (&lost.error, pieces.last_mut()) {
             (None, Some(Piece::Lost(at, bytes))) => {
-                assert_eq!(*at + bytes.len(), lost.offset as usize, "the parts of a range are adjacent");
+                assert_eq!(
+                    *at + bytes.len(),
+                    lost.offset as usize,
+                    "the parts of a range are adjacent"
+                );
                 bytes.extend_from_slice(&lost.bytes);
             }
             (error, _) => {
@@ -220,15 +244,22 @@ fn lost_bytes_have_their_error_and_position() {
         if let Segment::Lost(lost) = segment {
             let error = lost.error.unwrap();
             let is_length = matches!(error.kind(), ErrorKind::LengthCrc { .. });
-            found.push((error.position().record, error.position().offset, lost.bytes.len(), is_length));
+            found.push((
+                error.position().record,
+                error.position().offset,
+                lost.bytes.len(),
+                is_length,
+            ));
         }
     }
-    // The last record is truncated, so that no valid record follows the corrupt length of the second one.
+    // The last record is truncated, so that no valid record follows the corrupt length of the
+    // second one.
     assert_eq!(found, [(1, 19, bytes.len() - 19, true)]);
     assert_eq!(bytes.len(), 19 + 19 + 20);
 }
 
-/// Every position looks like the beginning of a long record. The cost of each must not grow with its length.
+/// Every position looks like the beginning of a long record. The cost of each must not grow with
+/// its length.
 #[test]
 fn many_overlapping_candidates_take_linear_time() {
     let length = (1_u64 << 20).to_le_bytes();
@@ -237,7 +268,10 @@ fn many_overlapping_candidates_take_linear_time() {
     bytes.extend(header.repeat((4 << 20) / HEADER));
     bytes.extend(frame::file([&b"valid"[..]]));
     let found = read(&bytes, &[1 << 16], Limits::default());
-    assert_eq!(found.last(), Some(&Piece::Record(bytes.len() - 21, b"valid".to_vec())));
+    assert_eq!(
+        found.last(),
+        Some(&Piece::Record(bytes.len() - 21, b"valid".to_vec()))
+    );
     assert_eq!(found.len(), 2);
 }
 
@@ -247,7 +281,13 @@ fn the_longest_length_does_not_overflow() {
     let length = u64::MAX.to_le_bytes();
     let header = [&length[..], &frame::masked(&length).to_le_bytes()].concat();
     let bytes = [&header[..], &[0; 5], &frame::file([&b""[..]])].concat();
-    for limits in [Limits::default(), Limits { record_bytes: usize::MAX, ..Limits::default() }] {
+    for limits in [
+        Limits::default(),
+        Limits {
+            record_bytes: usize::MAX,
+            ..Limits::default()
+        },
+    ] {
         assert_eq!(read(&bytes, &[1], limits), [Piece::Lost(0, bytes.clone())]);
     }
 }

@@ -1,5 +1,5 @@
-//! A decoder that skips records: corrupt records and records that do not fit are skipped and counted, and all others
-//! are decoded.
+//! A decoder that skips records: corrupt records and records that do not fit are skipped and
+//! counted, and all others are decoded.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::{
 proptest! {
     #![proptest_config(config(600))]
 
-    /// The schema is inferred from the first records alone, some records are corrupt, and a filter keeps some.
+    /// The schema is inferred from the first records alone, some records are corrupt, and a filter
+    /// keeps some.
     #[test]
     fn all_valid_records_are_decoded(
         set in generate::mixed(),
@@ -70,8 +71,12 @@ proptest! {
 }
 
 fn decoder(file: &[u8], projection: Vec<usize>) -> BatchDecoder {
-    let builder = DecoderBuilder::new(schema_of(file, false, WAYS[0]).unwrap()).with_projection(projection);
-    builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap()
+    let builder =
+        DecoderBuilder::new(schema_of(file, false, WAYS[0]).unwrap()).with_projection(projection);
+    builder
+        .with_on_error(OnError::Skip)
+        .build_batch_decoder()
+        .unwrap()
 }
 
 #[test]
@@ -82,28 +87,51 @@ fn without_columns_only_corrupt_records_are_skipped() {
     let records = chunks(&flip(&file, last_bit), 1 << 20).unwrap();
     for projection in [vec![], vec![0]] {
         let mut decoder = decoder(&file, projection);
-        assert_eq!(decoder.decode(&records[0]).unwrap().num_rows(), set.rows.len() - 1);
-        assert_eq!(decoder.take_skipped().first().map(|error| error.category()), Some(Category::Corrupt));
+        assert_eq!(
+            decoder.decode(&records[0]).unwrap().num_rows(),
+            set.rows.len() - 1
+        );
+        assert_eq!(
+            decoder.take_skipped().first().map(|error| error.category()),
+            Some(Category::Corrupt)
+        );
     }
     // A payload that is not an Example counts as a record.
     let mut odd = Vec::new();
     tfarrow_codec::frame::write(b"\xff", &mut odd);
     tfarrow_codec::frame::write(b"", &mut odd);
     let records = chunks(&odd, 1 << 20).unwrap();
-    assert_eq!(decoder(&file, vec![]).decode(&records[0]).unwrap().num_rows(), 2);
+    assert_eq!(
+        decoder(&file, vec![])
+            .decode(&records[0])
+            .unwrap()
+            .num_rows(),
+        2
+    );
 }
 
-/// The names of a skipped record are not reported as lost, and do not count toward the limit of names.
+/// The names of a skipped record are not reported as lost, and do not count toward the limit of
+/// names.
 #[test]
 fn the_names_of_a_skipped_record_do_not_count() {
     let row = |names: &[(&str, ModelValue)]| {
         let cell = |(name, value): &(&str, ModelValue)| {
-            ((ModelSide::Features, (*name).to_owned()), ModelCell::One(value.clone()))
+            (
+                (ModelSide::Features, (*name).to_owned()),
+                ModelCell::One(value.clone()),
+            )
         };
         names.iter().map(cell).collect::<ModelRow>()
     };
     let int = || ModelValue::Int64(vec![1]);
-    let payload = |row| DataSet { sequence: false, rows: vec![row] }.payloads().remove(0);
+    let payload = |row| {
+        DataSet {
+            sequence: false,
+            rows: vec![row],
+        }
+        .payloads()
+        .remove(0)
+    };
     let good = payload(row(&[("x", int())]));
     let bad = payload(row(&[("gone", ModelValue::Unset), ("strange", int())]));
     let known = payload(row(&[("other", int()), ("x", int())]));
@@ -112,13 +140,30 @@ fn the_names_of_a_skipped_record_do_not_count() {
     // A record that parses, but is of another type, keeps its names.
     for (end, features) in [(&[foreign, &b"\xff"[..]].concat()[..], 2), (foreign, 4)] {
         let file = frame::file([&good, &[&bad, end].concat(), &known]);
-        let limits = Limits { features, ..Limits::default() };
-        let builder = DecoderBuilder::new(Arc::clone(&schema)).with_limits(limits).with_on_error(OnError::Skip);
+        let limits = Limits {
+            features,
+            ..Limits::default()
+        };
+        let builder = DecoderBuilder::new(Arc::clone(&schema))
+            .with_limits(limits)
+            .with_on_error(OnError::Skip);
         let mut decoder = builder.with_strict(true).build_batch_decoder().unwrap();
-        let [records] = &chunks(&file, 1 << 20).unwrap()[..] else { panic!() };
+        let [records] = &chunks(&file, 1 << 20).unwrap()[..] else {
+            panic!()
+        };
         assert_eq!(decoder.decode(records).unwrap().num_rows(), 2);
         assert_eq!(decoder.take_skipped().len(), 1);
-        assert_eq!(decoder.unknown_features().collect::<Vec<_>>(), [("other", 1)]);
-        assert_eq!((decoder.excess_features(), decoder.lost_unset(), decoder.foreign_fields()), (0, 0, None));
+        assert_eq!(
+            decoder.unknown_features().collect::<Vec<_>>(),
+            [("other", 1)]
+        );
+        assert_eq!(
+            (
+                decoder.excess_features(),
+                decoder.lost_unset(),
+                decoder.foreign_fields()
+            ),
+            (0, 0, None)
+        );
     }
 }

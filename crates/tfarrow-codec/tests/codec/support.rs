@@ -5,28 +5,41 @@ use std::path::PathBuf;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    Decoder, DecoderBuilder, FrameBuffer, Layout, Limits, RecordType, Records, Result, Summary, VerifyCrc, schema,
+    Decoder, DecoderBuilder, FrameBuffer, Layout, Limits, RecordType, Records, Result, Summary,
+    VerifyCrc, schema,
 };
 use tfarrow_testkit::generate::DataSet;
 
 /// The combinations of options for decoding: each layout, with and without views.
-pub(crate) const WAYS: [(Layout, bool); 4] =
-    [(Layout::List, false), (Layout::List, true), (Layout::Auto, false), (Layout::Auto, true)];
+pub(crate) const WAYS: [(Layout, bool); 4] = [
+    (Layout::List, false),
+    (Layout::List, true),
+    (Layout::Auto, false),
+    (Layout::Auto, true),
+];
 
 /// Returns the folder of files that TensorFlow wrote.
 pub(crate) fn testdata() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "..", "..", "testdata"].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "testdata"]
+        .iter()
+        .collect()
 }
 
 /// Returns the record type of a data set.
 pub(crate) fn record_type(sequence: bool) -> RecordType {
-    if sequence { RecordType::SequenceExample } else { RecordType::Example }
+    if sequence {
+        RecordType::SequenceExample
+    } else {
+        RecordType::Example
+    }
 }
 
 /// Returns the records of a complete file, in chunks of about `target` bytes.
 pub(crate) fn chunks(file: &[u8], target: usize) -> Result<Vec<Records>> {
     let segments = FrameBuffer::new(target, Limits::default()).segments(file);
-    segments.map(|segment| segment.map(|segment| segment.into_records().unwrap())).collect()
+    segments
+        .map(|segment| segment.map(|segment| segment.into_records().unwrap()))
+        .collect()
 }
 
 /// Returns the summary of a complete file.
@@ -39,7 +52,11 @@ pub(crate) fn summary(file: &[u8]) -> Result<Summary> {
 }
 
 /// Returns the schema that is inferred from a complete file.
-pub(crate) fn schema_of(file: &[u8], sequence: bool, (layout, views): (Layout, bool)) -> Result<SchemaRef> {
+pub(crate) fn schema_of(
+    file: &[u8],
+    sequence: bool,
+    (layout, views): (Layout, bool),
+) -> Result<SchemaRef> {
     let schema = summary(file)?.schema(layout, Some(record_type(sequence)))?;
     Ok(schema::with_views(&schema, views))
 }
@@ -61,7 +78,10 @@ pub(crate) fn push(decoder: &mut Decoder, mut bytes: &[u8]) -> Result<Vec<Record
         if decoder.capacity() == 0 {
             batches.extend(decoder.flush()?);
         } else {
-            assert!(bytes.is_empty(), "bytes are left over only where a batch is full");
+            assert!(
+                bytes.is_empty(),
+                "bytes are left over only where a batch is full"
+            );
         }
     }
     Ok(batches)
@@ -78,7 +98,11 @@ pub(crate) fn finish(decoder: &mut Decoder) -> Result<Vec<RecordBatch>> {
 }
 
 /// Decodes a complete file with one combination of options, by the schema that is inferred from it.
-pub(crate) fn decode_way(file: &[u8], sequence: bool, way: (Layout, bool)) -> Result<Vec<RecordBatch>> {
+pub(crate) fn decode_way(
+    file: &[u8],
+    sequence: bool,
+    way: (Layout, bool),
+) -> Result<Vec<RecordBatch>> {
     decode(file, DecoderBuilder::new(schema_of(file, sequence, way)?))
 }
 
@@ -94,7 +118,12 @@ pub(crate) fn offsets<P: AsRef<[u8]>>(payloads: &[P]) -> Vec<u64> {
 /// Returns three records with all kinds and shapes, small enough to try each bit of their file.
 pub(crate) fn small(sequence: bool) -> DataSet {
     use tfarrow_testkit::oracle::{ModelCell, ModelRow, ModelSide, ModelValue};
-    let feature = |name: &str, value| ((ModelSide::Features, name.to_owned()), ModelCell::One(value));
+    let feature = |name: &str, value| {
+        (
+            (ModelSide::Features, name.to_owned()),
+            ModelCell::One(value),
+        )
+    };
     let list = |name: &str, steps| ((ModelSide::Lists, name.to_owned()), ModelCell::Steps(steps));
     let mut rows = vec![
         ModelRow::from([
@@ -102,11 +131,20 @@ pub(crate) fn small(sequence: bool) -> DataSet {
             feature("i", ModelValue::Int64(vec![-1, 300])),
             feature("u", ModelValue::Unset),
         ]),
-        ModelRow::from([feature("f", ModelValue::Float(vec![0x3fc0_0000])), feature("i", ModelValue::Int64(vec![]))]),
-        ModelRow::from([feature("b", ModelValue::Unset), feature("i", ModelValue::Int64(vec![7]))]),
+        ModelRow::from([
+            feature("f", ModelValue::Float(vec![0x3fc0_0000])),
+            feature("i", ModelValue::Int64(vec![])),
+        ]),
+        ModelRow::from([
+            feature("b", ModelValue::Unset),
+            feature("i", ModelValue::Int64(vec![7])),
+        ]),
     ];
     if sequence {
-        rows[0].extend([list("i", vec![ModelValue::Float(vec![1, 2]), ModelValue::Unset]), list("t", vec![])]);
+        rows[0].extend([
+            list("i", vec![ModelValue::Float(vec![1, 2]), ModelValue::Unset]),
+            list("t", vec![]),
+        ]);
         rows[2].extend([list("t", vec![ModelValue::Bytes(vec![b"two".to_vec()])])]);
     }
     DataSet { sequence, rows }

@@ -7,14 +7,46 @@ use tfarrow_testkit::golden;
 #[test]
 fn depends_on_no_runtime_engine_or_compressor() {
     let mut tree = Command::new(env!("CARGO"));
-    tree.args(["tree", "--package", "tfarrow-codec", "--edges", "normal", "--prefix", "none", "--offline"]);
-    let output = tree.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    tree.args([
+        "tree",
+        "--package",
+        "tfarrow-codec",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--offline",
+    ]);
+    let output = tree
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let tree = String::from_utf8(output.stdout).unwrap();
-    let names: Vec<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(names.contains(&"tfarrow-codec") && names.contains(&"arrow-array"), "{tree}");
-    for foreign in ["tokio", "futures", "async-trait", "datafusion", "parquet", "object_store", "flate2"] {
-        let found = names.iter().find(|name| **name == foreign || name.starts_with(&format!("{foreign}-")));
+    let names: Vec<_> = tree
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert!(
+        names.contains(&"tfarrow-codec") && names.contains(&"arrow-array"),
+        "{tree}"
+    );
+    for foreign in [
+        "tokio",
+        "futures",
+        "async-trait",
+        "datafusion",
+        "parquet",
+        "object_store",
+        "flate2",
+    ] {
+        let found = names
+            .iter()
+            .find(|name| **name == foreign || name.starts_with(&format!("{foreign}-")));
         assert_eq!(found, None, "the codec depends on {foreign}");
     }
 }
@@ -31,16 +63,20 @@ fn uses_no_file_network_thread_clock_or_environment() {
             ("encode/writer.rs", "usestd::io::Write;"),
             ("infer/reader.rs", "usestd::io::{self,Read};"),
         ];
-        let wraps = wraps.into_iter().find(|(name, _)| source.ends_with(Path::new("src").join(name)));
+        let wraps = wraps
+            .into_iter()
+            .find(|(name, _)| source.ends_with(Path::new("src").join(name)));
         let text = wraps.map_or(code(&text), |(_, trait_)| code(&text).replace(trait_, ""));
         for module in std_modules(&text) {
-            let forbidden = ["fs", "net", "thread", "time", "env", "process", "io"].contains(&module.as_str());
+            let forbidden =
+                ["fs", "net", "thread", "time", "env", "process", "io"].contains(&module.as_str());
             assert!(!forbidden, "{} mentions std::{module}", source.display());
         }
     }
 }
 
-/// Only the modules of `frame` go from header to header, in one loop. Other modules at most add up lengths of frames.
+/// Only the modules of `frame` go from header to header, in one loop. Other modules at most add up
+/// lengths of frames.
 #[test]
 fn has_one_framing_loop() {
     let sources = golden::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
@@ -53,11 +89,25 @@ fn has_one_framing_loop() {
         }
         let frames = source.components().any(|part| part.as_os_str() == "frame");
         if !frames {
-            for name in ["Framer", "Span{", "first_chunk::<HEADER>", "first_chunk::<{frame::HEADER", "frame::length("] {
-                assert!(!product.contains(name), "{} mentions {name}", source.display());
+            for name in [
+                "Framer",
+                "Span{",
+                "first_chunk::<HEADER>",
+                "first_chunk::<{frame::HEADER",
+                "frame::length(",
+            ] {
+                assert!(
+                    !product.contains(name),
+                    "{} mentions {name}",
+                    source.display()
+                );
             }
             let adds_up = source.ends_with("src/encode/encoder/mod.rs");
-            assert!(adds_up || !product.contains("HEADER"), "{} mentions HEADER", source.display());
+            assert!(
+                adds_up || !product.contains("HEADER"),
+                "{} mentions HEADER",
+                source.display()
+            );
         }
         loops += product.matches("whileletSome(frame)=self.need(").count();
     }
@@ -66,8 +116,13 @@ fn has_one_framing_loop() {
 
 /// Returns code without comments and white space.
 fn code(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-    lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    lines
+        .flat_map(str::chars)
+        .filter(|c| !c.is_whitespace())
+        .collect()
 }
 
 /// Returns the modules of the standard library that code names, by path or in a group.
@@ -99,11 +154,16 @@ fn first_names(group: &str) -> Vec<String> {
 }
 
 fn name(path: &str) -> String {
-    path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    path.chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect()
 }
 
 #[test]
 fn modules_are_found_in_paths_and_groups() {
     let text = "// std::fs\nuse std::{\n    collections::{HashMap, hash_map::Entry},\n    env,\n    time::Instant,\n};\nstd::thread::sleep(x);";
-    assert_eq!(std_modules(text), ["collections", "env", "time", "", "thread"]);
+    assert_eq!(
+        std_modules(text),
+        ["collections", "env", "time", "", "thread"]
+    );
 }

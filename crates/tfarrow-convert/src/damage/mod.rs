@@ -1,4 +1,5 @@
-//! The damage that a conversion skips: counted with the places of the first faults, and kept in a quarantine if one is given.
+//! The damage that a conversion skips: counted with the places of the first faults, and kept in a
+//! quarantine if one is given.
 
 use std::{collections::HashSet, path::Path};
 
@@ -27,15 +28,27 @@ struct LogState {
 }
 
 impl DamageLog {
-    /// An empty log. Lost bytes are written to the file `quarantine`, if one is given, which is created at once. `others` are the
-    /// files of other parts, if the conversion is one of a part.
+    /// An empty log. Lost bytes are written to the file `quarantine`, if one is given, which is
+    /// created at once. `others` are the files of other parts, if the conversion is one of a part.
     ///
     /// # Errors
     /// As [`Quarantine::create`].
-    pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier, others: Option<OtherParts>) -> Result<Self> {
-        let quarantine = quarantine.map(|path| Quarantine::create(path, earlier, others)).transpose()?;
+    pub(crate) fn new(
+        quarantine: Option<&Path>,
+        earlier: Earlier,
+        others: Option<OtherParts>,
+    ) -> Result<Self> {
+        let quarantine = quarantine
+            .map(|path| Quarantine::create(path, earlier, others))
+            .transpose()?;
         let report = DamageReport::new(FAULTS);
-        Ok(Self { state: Lock::new(LogState { report, shards: HashSet::new(), quarantine }) })
+        Ok(Self {
+            state: Lock::new(LogState {
+                report,
+                shards: HashSet::new(),
+                quarantine,
+            }),
+        })
     }
 
     /// Adds a range of the shard of this number, or a piece that continues the last one.
@@ -58,14 +71,25 @@ impl DamageLog {
         error: tfarrow_codec::Error,
     ) -> Result<()> {
         let (record, offset) = (error.position().record, error.position().offset);
-        let data = records.data(record.saturating_sub(records.first()) as usize).unwrap_or_default();
+        let data = records
+            .data(record.saturating_sub(records.first()) as usize)
+            .unwrap_or_default();
         let fault = Fault::of(shard, tfarrow_dataset::Error::codec(path, error));
         let mut state = self.state.lock();
         if let Some(quarantine) = &mut state.quarantine {
-            quarantine.add(path, (record, offset), &fault.error.to_string(), data, false)?;
+            quarantine.add(
+                path,
+                (record, offset),
+                &fault.error.to_string(),
+                data,
+                false,
+            )?;
         }
         state.shards.insert(shard);
-        state.report.add_record(Fault { bytes: data.len() as u64, ..fault });
+        state.report.add_record(Fault {
+            bytes: data.len() as u64,
+            ..fault
+        });
         Ok(())
     }
 
@@ -79,7 +103,9 @@ impl DamageLog {
     /// # Errors
     /// As [`Quarantine::finish`].
     pub(crate) fn finish(self) -> Result<DamageReport> {
-        let LogState { report, quarantine, .. } = self.state.into_inner();
+        let LogState {
+            report, quarantine, ..
+        } = self.state.into_inner();
         if let Some(quarantine) = quarantine {
             quarantine.finish()?;
         }

@@ -12,8 +12,8 @@ use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, c
 use arrow_schema::{DataType, Field, Schema};
 use tfarrow_codec::{DecoderBuilder, EncoderBuilder, OnError};
 use tfarrow_dataset::{
-    Compression, ErrorKind, Fault, Lost, OutputFile, Part, ReadOptions, Shard, ShardBatchReader, ShardFormat,
-    ShardReader, ShardWriter, UNFINISHED, existing, is_remote, resolve,
+    Compression, ErrorKind, Fault, Lost, OutputFile, Part, ReadOptions, Shard, ShardBatchReader,
+    ShardFormat, ShardReader, ShardWriter, UNFINISHED, existing, is_remote, resolve,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -46,17 +46,18 @@ pub(crate) struct Quarantine {
     output: QuarantineOutput,
     /// The records that were added.
     contents: RecordSet,
-    /// The record and the error of the last lost bytes of each shard: further pieces of them have no error of their own.
+    /// The record and the error of the last lost bytes of each shard: further pieces of them have
+    /// no error of their own.
     last_lost: HashMap<usize, (u64, String)>,
-    /// The files of other parts, if the conversion is one of a part. Other processes may then write the same quarantine at the
-    /// same time.
+    /// The files of other parts, if the conversion is one of a part. Other processes may then write
+    /// the same quarantine at the same time.
     others: Option<OtherParts>,
     /// Rejects a second run with the same quarantine; `None` in an object store, and for attempts.
     _lock: Option<QuarantineLock>,
 }
 
-/// The paths of the shards of all other parts, as the records of a quarantine name them. The quarantine of one part must not
-/// replace that of another.
+/// The paths of the shards of all other parts, as the records of a quarantine name them. The
+/// quarantine of one part must not replace that of another.
 #[derive(Clone, Debug)]
 pub(crate) struct OtherParts(HashSet<String>);
 
@@ -64,8 +65,15 @@ impl OtherParts {
     /// The files of a data set that are not in this part.
     pub(crate) fn of(shards: &[Shard], part: Part) -> Self {
         let own = part.range(shards);
-        let others = shards.iter().enumerate().filter(|(number, _)| !own.contains(number));
-        Self(others.map(|(_, shard)| shard.path.to_string_lossy().into_owned()).collect())
+        let others = shards
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| !own.contains(number));
+        Self(
+            others
+                .map(|(_, shard)| shard.path.to_string_lossy().into_owned())
+                .collect(),
+        )
     }
 
     /// Checks that the file `path`, if it exists, is not the quarantine of another part.
@@ -79,23 +87,37 @@ impl OtherParts {
         match self.first_in(path)? {
             None => Ok(()),
             Some(file) => {
-                let why = format!("has what was skipped of {file}, which is a shard of another part");
-                refuse(path, &format!("{why}: name one quarantine for each part, or remove this file"))
+                let why =
+                    format!("has what was skipped of {file}, which is a shard of another part");
+                refuse(
+                    path,
+                    &format!("{why}: name one quarantine for each part, or remove this file"),
+                )
             }
         }
     }
 
-    /// Returns the first of these files that a record of the quarantine `path` names. Records that are no records of a quarantine
-    /// name none.
+    /// Returns the first of these files that a record of the quarantine `path` names. Records that
+    /// are no records of a quarantine name none.
     fn first_in(&self, path: &Path) -> Result<Option<String>> {
         let schema = Arc::new(Schema::new(vec![Field::new("file", DataType::Utf8, true)]));
-        let read = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
-        for shard in resolve(&[path])?.iter().filter(|shard| shard.format == ShardFormat::TfRecord) {
+        let read = ReadOptions {
+            on_error: OnError::Skip,
+            ..ReadOptions::default()
+        };
+        for shard in resolve(&[path])?
+            .iter()
+            .filter(|shard| shard.format == ShardFormat::TfRecord)
+        {
             let decoder = DecoderBuilder::new(Arc::clone(&schema)).with_on_error(OnError::Skip);
             let batches = ShardBatchReader::new(ShardReader::open(shard, &read)?, decoder);
             for batch in batches.map_err(|e| Error::codec(path, e))? {
                 let batch = batch.map_err(|e| Error::arrow(path, e))?;
-                let names = batch.columns().iter().filter_map(|column| column.as_string_opt::<i32>()).flatten();
+                let names = batch
+                    .columns()
+                    .iter()
+                    .filter_map(|column| column.as_string_opt::<i32>())
+                    .flatten();
                 if let Some(name) = names.flatten().find(|name| self.0.contains(*name)) {
                     return Ok(Some(name.to_owned()));
                 }
@@ -107,12 +129,16 @@ impl OtherParts {
 
 enum QuarantineOutput {
     /// A new file. With `replace`, an existing file is removed if there is nothing to quarantine.
-    New { writer: Box<ShardWriter<OutputFile>>, replace: bool },
+    New {
+        writer: Box<ShardWriter<OutputFile>>,
+        replace: bool,
+    },
     /// An existing file with these records.
     Existing(RecordSet),
 }
 
-/// The number of records in a set, and the sum of their hashes. It does not depend on their order, which depends on timing.
+/// The number of records in a set, and the sum of their hashes. It does not depend on their order,
+/// which depends on timing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct RecordSet {
     records: u64,
@@ -137,18 +163,25 @@ impl Quarantine {
             return refuse(path, NO_FOLDER);
         }
         match earlier == Earlier::Refused && !existing(&[path])?.is_empty() {
-            true => Err(Error::Exists { path: path.to_owned(), others: 0 }),
+            true => Err(Error::Exists {
+                path: path.to_owned(),
+                others: 0,
+            }),
             false => Ok(()),
         }
     }
 
-    /// Creates the quarantine `path`, a file or the URL of an object. With `others`, those of a part, several processes may write
-    /// it at the same time as attempts at the same part.
+    /// Creates the quarantine `path`, a file or the URL of an object. With `others`, those of a
+    /// part, several processes may write it at the same time as attempts at the same part.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, if it is the quarantine of another part, or
-    /// if it exists and is [refused](Earlier::Refused); I/O errors.
-    pub(crate) fn create(path: &Path, earlier: Earlier, others: Option<OtherParts>) -> Result<Self> {
+    /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, if it is the
+    /// quarantine of another part, or if it exists and is [refused](Earlier::Refused); I/O errors.
+    pub(crate) fn create(
+        path: &Path,
+        earlier: Earlier,
+        others: Option<OtherParts>,
+    ) -> Result<Self> {
         let is_attempt = others.is_some();
         let name = check_name(path)?;
         let is_object = path.to_str().is_some_and(is_remote);
@@ -158,19 +191,25 @@ impl Quarantine {
         if let Some(others) = &others {
             others.check(path)?;
         }
-        let lock = (!is_object && !is_attempt).then(|| QuarantineLock::of(path, name)).transpose()?;
+        let lock = (!is_object && !is_attempt)
+            .then(|| QuarantineLock::of(path, name))
+            .transpose()?;
         let output = match earlier {
             Earlier::Compared if exists(path)? => QuarantineOutput::Existing(records_of(path)?),
             // Whether a file exists is checked when its temporary file is created.
             Earlier::Refused if is_object && exists(path)? => {
-                return Err(Error::Exists { path: path.to_owned(), others: 0 });
+                return Err(Error::Exists {
+                    path: path.to_owned(),
+                    others: 0,
+                });
             }
             _ => {
                 let replace = earlier == Earlier::Replaced;
                 let create = |path: &Path| match is_attempt || is_object {
                     true => attempts::create(path, replace),
                     false => {
-                        // A run that was killed leaves its unfinished file. The lock is held, so that no run writes it.
+                        // A run that was killed leaves its unfinished file. The lock is held, so
+                        // that no run writes it.
                         let part = path.with_file_name(hidden(name, ".part"));
                         let _ = fs::remove_file(&part);
                         OutputFile::create_at(path, &part, replace)
@@ -186,23 +225,35 @@ impl Quarantine {
             }
         };
         let (contents, last_lost) = (RecordSet::default(), HashMap::new());
-        Ok(Self { path: path.to_owned(), output, contents, last_lost, others, _lock: lock })
+        Ok(Self {
+            path: path.to_owned(),
+            output,
+            contents,
+            last_lost,
+            others,
+            _lock: lock,
+        })
     }
 
-    /// Adds lost bytes, or a further piece of them. `shard` is the number of the shard, and `path` its path.
+    /// Adds lost bytes, or a further piece of them. `shard` is the number of the shard, and `path`
+    /// its path.
     ///
     /// # Errors
     /// I/O errors.
     pub(crate) fn add_lost(&mut self, shard: usize, path: &Path, lost: &Lost) -> Result<()> {
         if let Some(error) = &lost.error {
-            self.last_lost.insert(shard, (Fault::record_of(error), error.to_string()));
+            self.last_lost
+                .insert(shard, (Fault::record_of(error), error.to_string()));
         }
         let last = self.last_lost.get(&shard).cloned();
         debug_assert!(last.is_some(), "the first piece of lost bytes has an error");
         let (record, fault) = last.unwrap_or_default();
         // An error without lost bytes is a record as well.
         let is_empty = lost.error.is_some() && lost.bytes.is_empty();
-        let pieces = lost.bytes.chunks(PIECE_BYTES).chain(is_empty.then_some(&[][..]));
+        let pieces = lost
+            .bytes
+            .chunks(PIECE_BYTES)
+            .chain(is_empty.then_some(&[][..]));
         for (index, piece) in pieces.enumerate() {
             let offset = lost.offset + (index * PIECE_BYTES) as u64;
             self.add(path, (record, offset), &fault, piece, lost.is_stored)?;
@@ -225,10 +276,22 @@ impl Quarantine {
         let columns: [(&str, ArrayRef); 6] = [
             ("data", Arc::new(BinaryArray::from_iter_values([data]))),
             ("fault", Arc::new(StringArray::from_iter_values([fault]))),
-            ("file", Arc::new(StringArray::from_iter_values([file.to_string_lossy()]))),
-            ("offset", Arc::new(Int64Array::from_iter_values([offset as i64]))),
-            ("record", Arc::new(Int64Array::from_iter_values([record as i64]))),
-            ("stored", Arc::new(Int64Array::from_iter_values([i64::from(is_stored)]))),
+            (
+                "file",
+                Arc::new(StringArray::from_iter_values([file.to_string_lossy()])),
+            ),
+            (
+                "offset",
+                Arc::new(Int64Array::from_iter_values([offset as i64])),
+            ),
+            (
+                "record",
+                Arc::new(Int64Array::from_iter_values([record as i64])),
+            ),
+            (
+                "stored",
+                Arc::new(Int64Array::from_iter_values([i64::from(is_stored)])),
+            ),
         ];
         let batch = RecordBatch::try_from_iter(columns).map_err(|e| Error::arrow(&self.path, e))?;
         let mut frame = Vec::new();
@@ -250,10 +313,12 @@ impl Quarantine {
     /// Completes the quarantine, which now gets its name. Without records no file is created.
     ///
     /// # Errors
-    /// [`Error::Differs`] if an existing file has other records, [`Error::Usage`] if the quarantine of another part has appeared at
-    /// its path; I/O errors.
+    /// [`Error::Differs`] if an existing file has other records, [`Error::Usage`] if the quarantine
+    /// of another part has appeared at its path; I/O errors.
     pub(crate) fn finish(self) -> Result<()> {
-        if let (QuarantineOutput::New { replace: true, .. }, Some(others)) = (&self.output, &self.others) {
+        if let (QuarantineOutput::New { replace: true, .. }, Some(others)) =
+            (&self.output, &self.others)
+        {
             others.check(&self.path)?;
         }
         let wrap = |e| Error::io(&self.path, e);
@@ -277,7 +342,11 @@ impl Quarantine {
             }
             QuarantineOutput::New { writer, replace } => {
                 drop(writer);
-                if replace && is_file(&self.path) { fs::remove_file(&self.path).map_err(wrap) } else { Ok(()) }
+                if replace && is_file(&self.path) {
+                    fs::remove_file(&self.path).map_err(wrap)
+                } else {
+                    Ok(())
+                }
             }
         }
     }
@@ -296,12 +365,19 @@ fn check_name(path: &Path) -> Result<&OsStr> {
         return refuse(path, "is a folder; the quarantine must be a file");
     }
     if name.to_string_lossy().starts_with(UNFINISHED) {
-        return refuse(path, "is a name of unfinished files; name the quarantine otherwise");
+        return refuse(
+            path,
+            "is a name of unfinished files; name the quarantine otherwise",
+        );
     }
     match Target::from_path(path) {
-        Some((target, _)) if target != Target::TfRecord => {
-            refuse(path, &format!("the quarantine is a TFRecord file, but the name says {}", target.name()))
-        }
+        Some((target, _)) if target != Target::TfRecord => refuse(
+            path,
+            &format!(
+                "the quarantine is a TFRecord file, but the name says {}",
+                target.name()
+            ),
+        ),
         _ => Ok(name),
     }
 }
@@ -320,12 +396,18 @@ fn output_file(
 ) -> Result<QuarantineOutput> {
     let file = match create(path) {
         Err(error) if matches!(error.kind(), ErrorKind::Exists) => {
-            return Err(Error::Exists { path: path.to_owned(), others: 0 });
+            return Err(Error::Exists {
+                path: path.to_owned(),
+                others: 0,
+            });
         }
         file => file?,
     };
     let (_, compression) = Compression::of_name(path.to_str().unwrap_or_default());
-    Ok(QuarantineOutput::New { writer: Box::new(ShardWriter::new(file, compression.unwrap_or_default())), replace })
+    Ok(QuarantineOutput::New {
+        writer: Box::new(ShardWriter::new(file, compression.unwrap_or_default())),
+        replace,
+    })
 }
 
 /// Reads the records of an existing quarantine.
@@ -333,11 +415,16 @@ fn records_of(path: &Path) -> Result<RecordSet> {
     let mut set = RecordSet::default();
     for shard in resolve(&[path])? {
         if shard.format != ShardFormat::TfRecord {
-            return refuse(path, "already exists, and is not a quarantine; name another file");
+            return refuse(
+                path,
+                "already exists, and is not a quarantine; name another file",
+            );
         }
         let mut reader = ShardReader::open(&shard, &ReadOptions::default())?;
         while let Some(records) = reader.next()? {
-            (0..records.len()).filter_map(|index| records.data(index)).for_each(|data| set.add(data));
+            (0..records.len())
+                .filter_map(|index| records.data(index))
+                .for_each(|data| set.add(data));
         }
     }
     Ok(set)
@@ -353,8 +440,14 @@ impl QuarantineLock {
     fn of(path: &Path, name: &OsStr) -> Result<Self> {
         let own = path.with_file_name(hidden(name, ".lock"));
         match open_locked(&own).map_err(|e| Error::io(&own, e))? {
-            Some(file) => Ok(Self { path: own, _file: file }),
-            None => refuse(path, "another run writes its quarantine here; wait until it ends, or name another file"),
+            Some(file) => Ok(Self {
+                path: own,
+                _file: file,
+            }),
+            None => refuse(
+                path,
+                "another run writes its quarantine here; wait until it ends, or name another file",
+            ),
         }
     }
 }

@@ -1,16 +1,18 @@
-//! Comparison by key: records are partners if they have the same values of the key features, in any order.
+//! Comparison by key: records are partners if they have the same values of the key features, in any
+//! order.
 //!
-//! The records of the right data set are held in memory by key, and those of the left one look up their partners. If the right
-//! records exceed the memory limit, half of them are dropped, by a bit of the hash of their keys, as often as needed; further
-//! passes over both data sets compare the others.
+//! The records of the right data set are held in memory by key, and those of the left one look up
+//! their partners. If the right records exceed the memory limit, half of them are dropped, by a bit
+//! of the hash of their keys, as often as needed; further passes over both data sets compare the
+//! others.
 //!
 //! ```text
 //! right    a b c d e f g h     limit: 4 records                 pass 1    hash ends in 0     a c d g
 //! left     h a c d g b f e                                      pass 2    hash ends in 1     b e f h
 //! ```
 //!
-//! No temporary files are written. A pass takes the time of reading both data sets, and their number is about the size of the
-//! right data set divided by the limit.
+//! No temporary files are written. A pass takes the time of reading both data sets, and their
+//! number is about the size of the right data set divided by the limit.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -30,15 +32,17 @@ use super::{
 };
 use crate::{Error, Progress, Result};
 
-/// Bytes that a held record takes beside its key and its data: its place in a table that is rarely full and is copied where it
-/// grows, its place in the records of its key, and what the allocator adds to the four pieces of memory.
+/// Bytes that a held record takes beside its key and its data: its place in a table that is rarely
+/// full and is copied where it grows, its place in the records of its key, and what the allocator
+/// adds to the four pieces of memory.
 const HELD_BYTES: usize = 3 * size_of::<(RecordKey, KeyGroup)>() + size_of::<HeldRecord>() + 4 * 16;
 
 /// Compares two data sets by the key features of the options.
 ///
 /// # Errors
-/// Errors of reading, records that cannot be compared, a key feature that no record has, records of one key that exceed the
-/// memory limit, errors of writing unmatched records, and [`Error::Cancelled`].
+/// Errors of reading, records that cannot be compared, a key feature that no record has, records of
+/// one key that exceed the memory limit, errors of writing unmatched records, and
+/// [`Error::Cancelled`].
 pub(super) fn compare(
     sources: &Sources<'_>,
     rules: Rules,
@@ -52,12 +56,26 @@ pub(super) fn compare(
         }
     }
     let keys = KeyReader::new(&features, sources.record_type, options.read.limits);
-    let found = DataSetDiff { keys: Some(KeyReport { features, ..KeyReport::default() }), ..DataSetDiff::new() };
-    let mut comparison = KeyedComparison { rules, keys, unmatched, options, progress: sources.progress, found };
+    let found = DataSetDiff {
+        keys: Some(KeyReport {
+            features,
+            ..KeyReport::default()
+        }),
+        ..DataSetDiff::new()
+    };
+    let mut comparison = KeyedComparison {
+        rules,
+        keys,
+        unmatched,
+        options,
+        progress: sources.progress,
+        found,
+    };
     let mut parts = vec![KeyPart::ALL];
     while let Some(part) = parts.pop() {
         sources.progress.restart(sources.bytes());
-        let ((), skipped) = sources.read(options, |sides| comparison.pass(sides, part, &mut parts))?;
+        let ((), skipped) =
+            sources.read(options, |sides| comparison.pass(sides, part, &mut parts))?;
         comparison.end_pass();
         if part.is_first() {
             comparison.found.skipped = skipped;
@@ -84,10 +102,17 @@ impl KeyPart {
         xxh3_64(key.bytes()) & ((1 << self.bits) - 1) == self.end
     }
 
-    /// The two halves of this part. The first one has the [first](Self::is_first) part if this one has it.
+    /// The two halves of this part. The first one has the [first](Self::is_first) part if this one
+    /// has it.
     fn halves(self) -> [Self; 2] {
         let bits = self.bits + 1;
-        [Self { bits, ..self }, Self { bits, end: self.end | 1 << self.bits }]
+        [
+            Self { bits, ..self },
+            Self {
+                bits,
+                end: self.end | 1 << self.bits,
+            },
+        ]
     }
 
     /// Whether this is the part whose pass counts the records, and takes those without a key.
@@ -140,7 +165,10 @@ impl HeldRecords {
     /// Drops the records whose keys are not of `part`.
     fn keep(&mut self, part: KeyPart) {
         self.groups.retain(|key, _| part.has(key));
-        let records = self.groups.iter().flat_map(|(key, group)| group.held.iter().map(move |record| (key, record)));
+        let records = self
+            .groups
+            .iter()
+            .flat_map(|(key, group)| group.held.iter().map(move |record| (key, record)));
         self.bytes = records.map(|(key, record)| bytes_of(key, record)).sum();
     }
 }
@@ -162,7 +190,12 @@ struct KeyedComparison<'c> {
 
 impl KeyedComparison<'_> {
     /// Compares the records of `part`, or of a half of it: the other halves are added to `parts`.
-    fn pass(&mut self, [left, right]: [DiffSide; 2], part: KeyPart, parts: &mut Vec<KeyPart>) -> Result<()> {
+    fn pass(
+        &mut self,
+        [left, right]: [DiffSide; 2],
+        part: KeyPart,
+        parts: &mut Vec<KeyPart>,
+    ) -> Result<()> {
         let (part, mut held) = self.hold(right, part, parts)?;
         self.match_left(left, part, &mut held)?;
         for group in held.groups.values().filter(|group| group.records[0] > 0) {
@@ -177,18 +210,28 @@ impl KeyedComparison<'_> {
 
     /// Adds the records of the right data set that have no partner, in their order.
     fn add_right(&mut self, held: HeldRecords) -> Result<()> {
-        let mut unpaired = Vec::with_capacity(held.groups.values().map(|group| group.held.len()).sum());
+        let mut unpaired =
+            Vec::with_capacity(held.groups.values().map(|group| group.held.len()).sum());
         for (key, group) in &held.groups {
             unpaired.extend(group.held.iter().map(|record| (key, record)));
         }
         unpaired.sort_unstable_by_key(|(_, record)| record.number);
-        for (key, HeldRecord { number, position, data }) in unpaired {
+        for (
+            key,
+            HeldRecord {
+                number,
+                position,
+                data,
+            },
+        ) in unpaired
+        {
             self.add_unpaired(1, (*number, position.clone()), data, Some(key))?;
         }
         Ok(())
     }
 
-    /// Reads the right data set, and holds the records of `part`, or of a half of it that is within the memory limit.
+    /// Reads the right data set, and holds the records of `part`, or of a half of it that is within
+    /// the memory limit.
     fn hold(
         &mut self,
         mut right: DiffSide,
@@ -201,7 +244,14 @@ impl KeyedComparison<'_> {
             match self.key(record.data(), Incomparable::Right)? {
                 Some(key) if part.has(&key) => {
                     let (position, data) = (record.position(), record.data().into());
-                    held.add(key, HeldRecord { number: right.number, position, data });
+                    held.add(
+                        key,
+                        HeldRecord {
+                            number: right.number,
+                            position,
+                            data,
+                        },
+                    );
                     while held.bytes > self.options.memory_limit {
                         // Keys of one hash cannot be divided.
                         if held.groups.len() == 1 || part.bits == u64::BITS - 1 {
@@ -214,7 +264,9 @@ impl KeyedComparison<'_> {
                     }
                 }
                 Some(_) => {}
-                None if is_first => self.add_keyless(1, (right.number, record.position()), record.data())?,
+                None if is_first => {
+                    self.add_keyless(1, (right.number, record.position()), record.data())?
+                }
                 None => {}
             }
             right.advance();
@@ -226,7 +278,12 @@ impl KeyedComparison<'_> {
     }
 
     /// Reads the left data set, and compares the records of `part` with their partners.
-    fn match_left(&mut self, mut left: DiffSide, part: KeyPart, held: &mut HeldRecords) -> Result<()> {
+    fn match_left(
+        &mut self,
+        mut left: DiffSide,
+        part: KeyPart,
+        held: &mut HeldRecords,
+    ) -> Result<()> {
         while let Some(record) = left.peek(0)? {
             self.check_cancelled()?;
             self.progress.add_records(u64::from(part.is_first()));
@@ -255,8 +312,14 @@ impl KeyedComparison<'_> {
         Ok(())
     }
 
-    fn key(&mut self, data: &[u8], wrap: fn(WireError) -> Incomparable) -> Result<Option<RecordKey>> {
-        self.keys.key(data).map_err(|error| Error::Incomparable(wrap(error)))
+    fn key(
+        &mut self,
+        data: &[u8],
+        wrap: fn(WireError) -> Incomparable,
+    ) -> Result<Option<RecordKey>> {
+        self.keys
+            .key(data)
+            .map_err(|error| Error::Incomparable(wrap(error)))
     }
 
     fn add_pair(
@@ -266,9 +329,17 @@ impl KeyedComparison<'_> {
         partner: HeldRecord,
         key: &RecordKey,
     ) -> Result<()> {
-        let differences = self.rules.compare(data, &partner.data).map_err(Error::Incomparable)?;
+        let differences = self
+            .rules
+            .compare(data, &partner.data)
+            .map_err(Error::Incomparable)?;
         let before = self.found.first.len();
-        self.found.add_pair(number, [position, partner.position], differences, usize::MAX);
+        self.found.add_pair(
+            number,
+            [position, partner.position],
+            differences,
+            usize::MAX,
+        );
         self.add_key(before, Some(key));
         Ok(())
     }
@@ -286,12 +357,18 @@ impl KeyedComparison<'_> {
         self.unmatched.add(side, data)
     }
 
-    fn add_keyless(&mut self, side: usize, place: (u64, RecordPosition), data: &[u8]) -> Result<()> {
+    fn add_keyless(
+        &mut self,
+        side: usize,
+        place: (u64, RecordPosition),
+        data: &[u8],
+    ) -> Result<()> {
         self.count(|keys| keys.missing[side] += 1);
         self.add_unpaired(side, place, data, None)
     }
 
-    /// Adds the key to the difference that was added after `before` others. Drops differences that are not among the first.
+    /// Adds the key to the difference that was added after `before` others. Drops differences that
+    /// are not among the first.
     fn add_key(&mut self, before: usize, key: Option<&RecordKey>) {
         let first = &mut self.found.first;
         if let Some(added) = first.get_mut(before) {
@@ -315,25 +392,45 @@ impl KeyedComparison<'_> {
 
     /// Checks that each key feature is in some record, if there are records.
     fn check_features(&self) -> Result<()> {
-        match self.keys.missing().next().filter(|_| self.found.records != [0, 0]) {
+        match self
+            .keys
+            .missing()
+            .next()
+            .filter(|_| self.found.records != [0, 0])
+        {
             None => Ok(()),
             Some(missing) => {
                 let mut others: Vec<_> = self.keys.others().collect();
                 others.sort_unstable();
-                Err(Error::Selection { path: None, message: no_such_name("feature", missing, &others), sampled: false })
+                Err(Error::Selection {
+                    path: None,
+                    message: no_such_name("feature", missing, &others),
+                    sampled: false,
+                })
             }
         }
     }
 
     fn check_cancelled(&self) -> Result<()> {
-        if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+        if self.progress.is_cancelled() {
+            Err(Error::Cancelled)
+        } else {
+            Ok(())
+        }
     }
 
     fn too_many_of_one_key(&self, held: &HeldRecords) -> Error {
-        let (records, limit) =
-            (held.groups.values().map(|group| group.held.len()).sum::<usize>(), self.options.memory_limit);
+        let (records, limit) = (
+            held.groups
+                .values()
+                .map(|group| group.held.len())
+                .sum::<usize>(),
+            self.options.memory_limit,
+        );
         let key = held.groups.keys().next().zip(self.found.keys.as_ref());
-        let key = key.map(|(key, report)| report.text(&key.values())).unwrap_or_default();
+        let key = key
+            .map(|(key, report)| report.text(&key.values()))
+            .unwrap_or_default();
         Error::Data(format!(
             "the first {records} records with the key {key} exceed the memory limit of {limit} bytes; choose keys that distinguish \
              records, or raise the limit"
@@ -341,7 +438,8 @@ impl KeyedComparison<'_> {
     }
 }
 
-/// Keeps the first `max` differences by the number of their record; of one number, the left record comes first.
+/// Keeps the first `max` differences by the number of their record; of one number, the left record
+/// comes first.
 fn keep_first(differences: &mut Vec<RecordDifference>, max: usize) {
     differences.sort_by_key(|difference| (difference.number, difference.positions[0].is_none()));
     differences.truncate(max);
@@ -355,8 +453,16 @@ mod tests {
 
     #[test]
     fn a_record_with_a_key_of_its_own_takes_the_place_of_one() {
-        let position = RecordPosition { path: Arc::default(), record: 0, offset: None };
-        let held = || HeldRecord { number: 0, position: position.clone(), data: Box::default() };
+        let position = RecordPosition {
+            path: Arc::default(),
+            record: 0,
+            offset: None,
+        };
+        let held = || HeldRecord {
+            number: 0,
+            position: position.clone(),
+            data: Box::default(),
+        };
         let mut group = KeyGroup::default();
         group.hold(held());
         assert_eq!(group.held.capacity(), 1);
@@ -372,8 +478,17 @@ mod tests {
     fn parts_of_keys_are_halved() {
         let [first, second] = KeyPart::ALL.halves();
         let quarters = second.halves();
-        assert_eq!((first, first.is_first(), second.is_first()), (KeyPart { bits: 1, end: 0 }, true, false));
-        assert_eq!(quarters, [KeyPart { bits: 2, end: 1 }, KeyPart { bits: 2, end: 3 }]);
-        assert_eq!(first.halves(), [KeyPart { bits: 2, end: 0 }, KeyPart { bits: 2, end: 2 }]);
+        assert_eq!(
+            (first, first.is_first(), second.is_first()),
+            (KeyPart { bits: 1, end: 0 }, true, false)
+        );
+        assert_eq!(
+            quarters,
+            [KeyPart { bits: 2, end: 1 }, KeyPart { bits: 2, end: 3 }]
+        );
+        assert_eq!(
+            first.halves(),
+            [KeyPart { bits: 2, end: 0 }, KeyPart { bits: 2, end: 2 }]
+        );
     }
 }

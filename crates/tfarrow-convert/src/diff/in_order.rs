@@ -1,5 +1,5 @@
-//! Comparison in order. At a mismatch, both sides are searched ahead for a record that is equal to the current one of the
-//! other side:
+//! Comparison in order. At a mismatch, both sides are searched ahead for a record that is equal to
+//! the current one of the other side:
 //!
 //! ```text
 //! left    a b c d e         a b c d e          a b c d e
@@ -20,15 +20,16 @@ use crate::{Error, Progress, Result};
 /// Maximum records that are searched ahead after a mismatch.
 const MAX_AHEAD: usize = 1000;
 
-/// Comparisons of the search that are available at first, and that each record adds. They bound the time of the search to a
-/// small multiple of the number of records.
+/// Comparisons of the search that are available at first, and that each record adds. They bound the
+/// time of the search to a small multiple of the number of records.
 const SEARCH_BUDGET: usize = 1 << 17;
 const SEARCH_BUDGET_PER_RECORD: usize = 4;
 
 /// Compares two data sets in order. Keeps the first `max` differences.
 ///
 /// # Errors
-/// Errors of reading, records that cannot be compared, errors of writing unmatched records, and [`Error::Cancelled`].
+/// Errors of reading, records that cannot be compared, errors of writing unmatched records, and
+/// [`Error::Cancelled`].
 pub(super) fn compare(
     sides: [DiffSide; 2],
     rules: Rules,
@@ -36,7 +37,14 @@ pub(super) fn compare(
     max: usize,
     progress: &Progress,
 ) -> Result<DataSetDiff> {
-    OrderedComparison { sides, rules, budget: SEARCH_BUDGET, unmatched, progress }.run(max)
+    OrderedComparison {
+        sides,
+        rules,
+        budget: SEARCH_BUDGET,
+        unmatched,
+        progress,
+    }
+    .run(max)
 }
 
 /// A running comparison.
@@ -65,7 +73,11 @@ impl OrderedComparison<'_> {
                 (None, Some(_)) => (1, 1),
                 (Some(left), Some(right)) => {
                     let differences = self.compare(&left, &right).map_err(Error::Incomparable)?;
-                    let unpaired = if differences.is_empty() { None } else { self.find_unpaired(&left, &right)? };
+                    let unpaired = if differences.is_empty() {
+                        None
+                    } else {
+                        self.find_unpaired(&left, &right)?
+                    };
                     let Some(unpaired) = unpaired else {
                         let pair = [left.position(), right.position()];
                         found.add_pair(self.sides[0].number, pair, differences, max_differences);
@@ -82,7 +94,13 @@ impl OrderedComparison<'_> {
     }
 
     /// Adds the next `count` records of one side, which have no partner, to the result.
-    fn skip_unpaired(&mut self, index: usize, count: usize, found: &mut DataSetDiff, max: usize) -> Result<()> {
+    fn skip_unpaired(
+        &mut self,
+        index: usize,
+        count: usize,
+        found: &mut DataSetDiff,
+        max: usize,
+    ) -> Result<()> {
         let [left, right] = &mut self.sides;
         let side = if index == 0 { left } else { right };
         for _ in 0..count {
@@ -95,15 +113,18 @@ impl OrderedComparison<'_> {
         Ok(())
     }
 
-    /// Searches ahead of two records that differ for the next pair. Returns the side with records that have no partner, and
-    /// their number. `None` if the next records of both sides are equal, or if no record ahead is equal to one of the two.
+    /// Searches ahead of two records that differ for the next pair. Returns the side with records
+    /// that have no partner, and their number. `None` if the next records of both sides are equal,
+    /// or if no record ahead is equal to one of the two.
     fn find_unpaired(&mut self, left: &Record, right: &Record) -> Result<Option<(usize, usize)>> {
         for ahead in 1..=MAX_AHEAD.min(self.budget / 2) {
             self.budget -= 2;
             let [one, other] = &mut self.sides;
             let (one, other) = (one.peek(ahead)?, other.peek(ahead)?);
             let are_equal = |this: &mut Self, one: Option<&Record>, other: Option<&Record>| {
-                one.zip(other).is_some_and(|(one, other)| this.compare(one, other).is_ok_and(|found| found.is_empty()))
+                one.zip(other).is_some_and(|(one, other)| {
+                    this.compare(one, other).is_ok_and(|found| found.is_empty())
+                })
             };
             let is_changed = ahead == 1 && are_equal(self, one.as_ref(), other.as_ref());
             if is_changed || one.is_none() && other.is_none() {

@@ -1,5 +1,5 @@
-//! The records of a data set in any format, in order. Rows of Parquet, Arrow, CSV and JSON are encoded to the records that a
-//! conversion to TFRecord would write.
+//! The records of a data set in any format, in order. Rows of Parquet, Arrow, CSV and JSON are
+//! encoded to the records that a conversion to TFRecord would write.
 
 use std::{
     iter, mem,
@@ -24,7 +24,8 @@ use crate::{Error, Progress, Result, names::NamePattern};
 pub(crate) struct CheckedRecords {
     pub(crate) path: Arc<PathBuf>,
     pub(crate) records: Records,
-    /// The records as they are in the file, if those to compare also have the features of its folders.
+    /// The records as they are in the file, if those to compare also have the features of its
+    /// folders.
     stored: Option<Records>,
     /// The indexes of corrupt and unparsable records, which are skipped.
     faulty: Vec<usize>,
@@ -40,7 +41,8 @@ impl CheckedRecords {
         (0..self.records.len()).filter(|index| self.faulty.binary_search(index).is_err())
     }
 
-    /// The offset of a record in its file; `None` for a row of a file of another format than TFRecord.
+    /// The offset of a record in its file; `None` for a row of a file of another format than
+    /// TFRecord.
     pub(crate) fn offset(&self, index: usize) -> Option<u64> {
         let stored = self.stored.as_ref().unwrap_or(&self.records);
         self.is_tfrecord.then(|| stored.position(index).offset)
@@ -57,7 +59,8 @@ pub(crate) struct RecordReader<'p> {
     /// Bytes of the open shard that `progress` does not have yet.
     left: u64,
     read: ReadOptions,
-    /// The type of the records that rows are encoded to; `None` for the type in the metadata of each file.
+    /// The type of the records that rows are encoded to; `None` for the type in the metadata of
+    /// each file.
     encode_as: Option<RecordType>,
     /// The columns of rows that are not encoded.
     left_out: LeftOut,
@@ -68,7 +71,8 @@ pub(crate) struct RecordReader<'p> {
     pub(crate) skipped: DamageReport,
 }
 
-/// The columns of rows that are not compared, and not encoded: excluded columns may have values that no record holds.
+/// The columns of rows that are not compared, and not encoded: excluded columns may have values
+/// that no record holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftOut {
     excluded: Vec<NamePattern>,
@@ -76,8 +80,8 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// The excluded columns of the options, but for keys. None, if records without a partner are written, since these are
-    /// complete.
+    /// The excluded columns of the options, but for keys. None, if records without a partner are
+    /// written, since these are complete.
     ///
     /// # Errors
     /// [`Error::Usage`] for a glob that is not valid.
@@ -85,19 +89,28 @@ impl LeftOut {
         if options.unmatched.iter().any(Option::is_some) {
             return Ok(Self::default());
         }
-        Ok(Self { excluded: NamePattern::all(&options.exclude)?, keys: options.on.clone() })
+        Ok(Self {
+            excluded: NamePattern::all(&options.exclude)?,
+            keys: options.on.clone(),
+        })
     }
 
     /// The indices of the other columns; `None` if these are all.
     fn rest(&self, schema: &Schema) -> Option<Arc<[usize]>> {
         let is_left_out = |name: &str| {
-            self.excluded.iter().any(|pattern| pattern.matches(name)) && !self.keys.iter().any(|key| key == name)
+            self.excluded.iter().any(|pattern| pattern.matches(name))
+                && !self.keys.iter().any(|key| key == name)
         };
         let is_read = |(index, field): (usize, &Arc<Field>)| {
             let is_feature = !matches!(role_of(field), Some(Role::Unset | Role::Exact));
             (!is_feature || !is_left_out(feature_of(field))).then_some(index)
         };
-        let rest: Arc<[usize]> = schema.fields().iter().enumerate().filter_map(is_read).collect();
+        let rest: Arc<[usize]> = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .filter_map(is_read)
+            .collect();
         (rest.len() < schema.fields().len()).then_some(rest)
     }
 }
@@ -105,7 +118,8 @@ impl LeftOut {
 /// An open shard.
 enum RecordInput {
     TfRecord(Box<ShardReader>),
-    /// A Parquet, Arrow, CSV or JSON file, the encoder for its schema, and the number of rows that were read.
+    /// A Parquet, Arrow, CSV or JSON file, the encoder for its schema, and the number of rows that
+    /// were read.
     Columnar {
         batches: Batches,
         builder: EncoderBuilder,
@@ -115,8 +129,9 @@ enum RecordInput {
 }
 
 impl<'p> RecordReader<'p> {
-    /// A reader of records of type `record_type`. Rows of other files than TFRecord are encoded to records of type `encode_as`,
-    /// or of the type in the metadata of each file, without the columns `left_out`.
+    /// A reader of records of type `record_type`. Rows of other files than TFRecord are encoded to
+    /// records of type `encode_as`, or of the type in the metadata of each file, without the
+    /// columns `left_out`.
     pub(crate) fn new(
         shards: Vec<Shard>,
         read: ReadOptions,
@@ -143,13 +158,24 @@ impl<'p> RecordReader<'p> {
 
     fn open(&self, shard: &Shard) -> Result<RecordInput> {
         Ok(match shard.format {
-            ShardFormat::TfRecord => RecordInput::TfRecord(Box::new(ShardReader::open(shard, &self.read)?)),
+            ShardFormat::TfRecord => {
+                RecordInput::TfRecord(Box::new(ShardReader::open(shard, &self.read)?))
+            }
             ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => {
-                let builder = self.encode_as.into_iter().fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
+                let builder = self
+                    .encode_as
+                    .into_iter()
+                    .fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
                 // The digits of a text are no choice of float64.
                 let builder = builder.with_rounding(shard.format.is_text());
-                let columns = schema_within(shard, &self.read.limits)?.and_then(|schema| self.left_out.rest(&schema));
-                RecordInput::Columnar { batches: rows_of(shard, columns)?, builder, encoder: None, rows: 0 }
+                let columns = schema_within(shard, &self.read.limits)?
+                    .and_then(|schema| self.left_out.rest(&schema));
+                RecordInput::Columnar {
+                    batches: rows_of(shard, columns)?,
+                    builder,
+                    encoder: None,
+                    rows: 0,
+                }
             }
         })
     }
@@ -157,7 +183,9 @@ impl<'p> RecordReader<'p> {
     fn next_block(&mut self) -> Result<Option<CheckedRecords>> {
         loop {
             let Some((path, input)) = &mut self.open else {
-                let Some((number, shard)) = self.shards.next() else { return Ok(None) };
+                let Some((number, shard)) = self.shards.next() else {
+                    return Ok(None);
+                };
                 (self.number, self.left) = (number, shard.size);
                 self.open = Some((Arc::new(shard.path.clone()), self.open(&shard)?));
                 continue;
@@ -175,13 +203,26 @@ impl<'p> RecordReader<'p> {
                         let faulty = self.faulty(&path, &records)?;
                         let first = records.first();
                         let (records, stored) = self.with_folders(&path, records)?;
-                        return Ok(Some(CheckedRecords { path, records, stored, faulty, first, is_tfrecord: true }));
+                        return Ok(Some(CheckedRecords {
+                            path,
+                            records,
+                            stored,
+                            faulty,
+                            first,
+                            is_tfrecord: true,
+                        }));
                     }
                 }
-                RecordInput::Columnar { batches, builder, encoder, rows } => {
+                RecordInput::Columnar {
+                    batches,
+                    builder,
+                    encoder,
+                    rows,
+                } => {
                     if let Some(batch) = batches.next().transpose()? {
-                        let records = encode(encoder, builder, &batch)
-                            .map_err(|e| Error::NotComparable(tfarrow_dataset::Error::codec(&*path, e)))?;
+                        let records = encode(encoder, builder, &batch).map_err(|e| {
+                            Error::NotComparable(tfarrow_dataset::Error::codec(&*path, e))
+                        })?;
                         let first = *rows;
                         *rows += batch.num_rows() as u64;
                         return Ok(Some(CheckedRecords {
@@ -200,25 +241,40 @@ impl<'p> RecordReader<'p> {
         }
     }
 
-    /// The records with the features of the folders of their file, and the stored records if these have none. Only records with
-    /// features have those of folders.
+    /// The records with the features of the folders of their file, and the stored records if these
+    /// have none. Only records with features have those of folders.
     fn with_folders(&self, path: &Path, records: Records) -> Result<(Records, Option<Records>)> {
-        let has_features = matches!(self.record_type, RecordType::Example | RecordType::SequenceExample);
+        let has_features = matches!(
+            self.record_type,
+            RecordType::Example | RecordType::SequenceExample
+        );
         if records.shared_features().is_empty() || !has_features {
             return Ok((records, None));
         }
         let stored = records.clone();
         let records = records.with_own_features();
-        Ok((records.map_err(|e| Error::NotComparable(tfarrow_dataset::Error::codec(path, e)))?, Some(stored)))
+        Ok((
+            records.map_err(|e| Error::NotComparable(tfarrow_dataset::Error::codec(path, e)))?,
+            Some(stored),
+        ))
     }
 
-    /// The indexes of records with invalid CRCs, and of records that do not parse, which are added to `skipped`.
+    /// The indexes of records with invalid CRCs, and of records that do not parse, which are added
+    /// to `skipped`.
     ///
     /// # Errors
-    /// The first such record unless corrupt records are skipped. A record that exceeds a limit is always an error.
+    /// The first such record unless corrupt records are skipped. A record that exceeds a limit is
+    /// always an error.
     fn faulty(&mut self, path: &Path, records: &Records) -> Result<Vec<usize>> {
         let (mut faulty, first) = (Vec::new(), records.first());
-        let Self { read, record_type, validator, skipped, number, .. } = self;
+        let Self {
+            read,
+            record_type,
+            validator,
+            skipped,
+            number,
+            ..
+        } = self;
         let mut check = |records: &Records, index| {
             records.check_crc(index)?;
             if *record_type == RecordType::Raw {
@@ -229,7 +285,8 @@ impl<'p> RecordReader<'p> {
             let parsed = validator.check(data.unwrap_or_default());
             parsed.map_err(|error| records.parse_error(error, index, *record_type, &read.limits))
         };
-        let check_all = |records: &Records| (0..records.len()).try_for_each(|index| check(records, index));
+        let check_all =
+            |records: &Records| (0..records.len()).try_for_each(|index| check(records, index));
         records.clone().skip_rejected(check_all, |_, bad, error| {
             let is_limit = error.category() == Category::Limit;
             let error = tfarrow_dataset::Error::codec(path, error);

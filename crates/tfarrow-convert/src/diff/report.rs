@@ -17,17 +17,18 @@ pub struct DiffOptions {
     pub read: ReadOptions,
     /// Maximum number of differences that are kept.
     pub max_differences: usize,
-    /// The key features, by whose values records are paired. By default they are paired by their order.
+    /// The key features, by whose values records are paired. By default they are paired by their
+    /// order.
     pub on: Vec<String>,
     /// The names of features that are not compared, and globs of them.
     pub exclude: Vec<String>,
     /// How far two floats may differ to be equal. By default their bits must be equal.
     pub tolerance: Option<Tolerance>,
-    /// Maximum bytes of the records of the right data set that are held to find their partners by key. A larger data set is
-    /// compared in several passes.
+    /// Maximum bytes of the records of the right data set that are held to find their partners by
+    /// key. A larger data set is compared in several passes.
     pub memory_limit: usize,
-    /// TFRecord files for the records without a partner of the left and of the right data set. A file is created only if there
-    /// are any.
+    /// TFRecord files for the records without a partner of the left and of the right data set. A
+    /// file is created only if there are any.
     pub unmatched: [Option<PathBuf>; 2],
     /// Whether existing files for unmatched records are replaced.
     pub overwrite: bool,
@@ -63,7 +64,8 @@ pub struct RecordPosition {
 impl fmt::Display for RecordPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: record {}", self.path.display(), self.record)?;
-        self.offset.map_or(Ok(()), |offset| write!(f, " (byte {offset})"))
+        self.offset
+            .map_or(Ok(()), |offset| write!(f, " (byte {offset})"))
     }
 }
 
@@ -76,7 +78,8 @@ pub struct RecordDifference {
     pub positions: [Option<RecordPosition>; 2],
     /// The differences of a pair; empty if a record is only on one side.
     pub differences: Vec<Difference>,
-    /// The values of each key feature; `None` if records are paired by their order, or if the record has no key.
+    /// The values of each key feature; `None` if records are paired by their order, or if the
+    /// record has no key.
     pub key: Option<Vec<Vec<FeatureValue>>>,
 }
 
@@ -85,10 +88,11 @@ pub struct RecordDifference {
 pub struct KeyReport {
     /// The names of the key features.
     pub features: Vec<String>,
-    /// Number of records without a key, because they do not have all of its features. They have no partner.
+    /// Number of records without a key, because they do not have all of its features. They have no
+    /// partner.
     pub missing: [u64; 2],
-    /// Number of records that have the key of an earlier record, for keys of both data sets. Of each key, the first record is
-    /// paired with the first, the second with the second.
+    /// Number of records that have the key of an earlier record, for keys of both data sets. Of
+    /// each key, the first record is paired with the first, the second with the second.
     pub repeated: [u64; 2],
     /// Number of times that both data sets were read.
     pub passes: u64,
@@ -99,9 +103,20 @@ impl KeyReport {
     pub fn text(&self, values: &[Vec<FeatureValue>]) -> String {
         let value = |values: &Vec<FeatureValue>| match &values[..] {
             [value] => value.to_string(),
-            values => format!("[{}]", values.iter().map(FeatureValue::to_string).collect::<Vec<_>>().join(", ")),
+            values => format!(
+                "[{}]",
+                values
+                    .iter()
+                    .map(FeatureValue::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
         };
-        let texts = self.features.iter().zip(values).map(|(feature, values)| format!("{feature} = {}", value(values)));
+        let texts = self
+            .features
+            .iter()
+            .zip(values)
+            .map(|(feature, values)| format!("{feature} = {}", value(values)));
         texts.collect::<Vec<_>>().join(", ")
     }
 }
@@ -125,13 +140,15 @@ pub struct DataSetDiff {
     pub keys: Option<KeyReport>,
     /// Corrupt and unparsable records of TFRecord files that were skipped.
     pub skipped: [DamageReport; 2],
-    /// Why the bytes of records were compared and not their features, if the record type was inferred.
+    /// Why the bytes of records were compared and not their features, if the record type was
+    /// inferred.
     pub why_raw: Option<String>,
     /// Other files in the folders of the data sets.
     pub other_files: [OtherFiles; 2],
 }
 
-/// Files of a data set that were not compared, shards that are missing, and the splits that were compared.
+/// Files of a data set that were not compared, shards that are missing, and the splits that were
+/// compared.
 #[derive(Clone, Debug, Default)]
 pub struct OtherFiles {
     /// Files that may be data, but are not shards.
@@ -164,8 +181,8 @@ impl DataSetDiff {
         self.different == 0 && self.unpaired == [0, 0]
     }
 
-    /// Adds two records that are partners, and keeps their differences unless there are `max` already. `number` is that of the
-    /// left record.
+    /// Adds two records that are partners, and keeps their differences unless there are `max`
+    /// already. `number` is that of the left record.
     pub(super) fn add_pair(
         &mut self,
         number: u64,
@@ -178,22 +195,45 @@ impl DataSetDiff {
             return;
         }
         self.different += 1;
-        for feature in differences.iter().filter_map(|difference| difference.feature.clone()) {
+        for feature in differences
+            .iter()
+            .filter_map(|difference| difference.feature.clone())
+        {
             *self.features.entry(feature).or_default() += 1;
         }
         if self.first.len() < max {
             let positions = pair.map(Some);
-            self.first.push(RecordDifference { number, positions, differences, key: None });
+            self.first.push(RecordDifference {
+                number,
+                positions,
+                differences,
+                key: None,
+            });
         }
     }
 
     /// Adds a record without a partner.
-    pub(super) fn add_unpaired(&mut self, side: usize, number: u64, position: RecordPosition, max: usize) {
+    pub(super) fn add_unpaired(
+        &mut self,
+        side: usize,
+        number: u64,
+        position: RecordPosition,
+        max: usize,
+    ) {
         let [left, right] = &mut self.unpaired;
         *(if side == 0 { left } else { right }) += 1;
         if self.first.len() < max {
-            let positions = if side == 0 { [Some(position), None] } else { [None, Some(position)] };
-            self.first.push(RecordDifference { number, positions, differences: Vec::new(), key: None });
+            let positions = if side == 0 {
+                [Some(position), None]
+            } else {
+                [None, Some(position)]
+            };
+            self.first.push(RecordDifference {
+                number,
+                positions,
+                differences: Vec::new(),
+                key: None,
+            });
         }
     }
 }

@@ -22,19 +22,31 @@ impl Rules {
     /// [`Error::Usage`](crate::Error::Usage) for a glob that is not valid.
     pub(super) fn new(record_type: RecordType, options: &DiffOptions) -> Result<Self> {
         let exclude = NamePattern::all(&options.exclude)?;
-        let differ = Differ::new(record_type, options.read.limits).with_tolerance(options.tolerance);
-        let differ = differ.ignoring(move |name| exclude.iter().any(|pattern| pattern.matches(name)));
-        Ok(Self { is_raw: record_type == RecordType::Raw, differ })
+        let differ =
+            Differ::new(record_type, options.read.limits).with_tolerance(options.tolerance);
+        let differ =
+            differ.ignoring(move |name| exclude.iter().any(|pattern| pattern.matches(name)));
+        Ok(Self {
+            is_raw: record_type == RecordType::Raw,
+            differ,
+        })
     }
 
     /// The differences of two records; empty if they are equal.
     ///
     /// # Errors
     /// As [`Differ::compare`].
-    pub(super) fn compare(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
+    pub(super) fn compare(
+        &mut self,
+        left: &[u8],
+        right: &[u8],
+    ) -> Result<Vec<Difference>, Incomparable> {
         if self.is_raw {
             let differ = left != right;
-            return Ok(Vec::from_iter(differ.then_some(Difference { feature: None, what: DifferenceKind::Bytes })));
+            return Ok(Vec::from_iter(differ.then_some(Difference {
+                feature: None,
+                what: DifferenceKind::Bytes,
+            })));
         }
         self.differ.compare(left, right)
     }

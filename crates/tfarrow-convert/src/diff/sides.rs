@@ -35,7 +35,8 @@ impl Sources<'_> {
         self.shards.iter().flatten().map(|shard| shard.size).sum()
     }
 
-    /// Reads both data sets from their start while `compare` runs. Returns its result, and what was skipped.
+    /// Reads both data sets from their start while `compare` runs. Returns its result, and what was
+    /// skipped.
     ///
     /// # Errors
     /// Errors of `compare`, to which the sides pass on those of reading.
@@ -48,7 +49,13 @@ impl Sources<'_> {
         thread::scope(|scope| {
             let [(left, left_thread), (right, right_thread)] = self.shards.clone().map(|shards| {
                 let encoded = (options.record_type, left_out.clone());
-                let mut reader = RecordReader::new(shards, options.read, self.record_type, encoded, self.progress);
+                let mut reader = RecordReader::new(
+                    shards,
+                    options.read,
+                    self.record_type,
+                    encoded,
+                    self.progress,
+                );
                 let (sender, chunks) = mpsc::sync_channel(CHUNKS_AHEAD);
                 let thread = scope.spawn(move || {
                     for chunk in reader.by_ref() {
@@ -60,11 +67,22 @@ impl Sources<'_> {
                     }
                     reader.skipped
                 });
-                (DiffSide { chunks, ahead: VecDeque::new(), bytes: 0, number: 0 }, thread)
+                (
+                    DiffSide {
+                        chunks,
+                        ahead: VecDeque::new(),
+                        bytes: 0,
+                        number: 0,
+                    },
+                    thread,
+                )
             });
             let found = compare([left, right])?;
-            let skipped = [left_thread, right_thread]
-                .map(|thread| thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
+            let skipped = [left_thread, right_thread].map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| panic::resume_unwind(panic))
+            });
             Ok((found, skipped))
         })
     }
@@ -88,7 +106,11 @@ impl Record {
     /// Its position.
     pub(super) fn position(&self) -> RecordPosition {
         let offset = self.chunk.offset(self.index);
-        RecordPosition { path: Arc::clone(&self.chunk.path), record: self.chunk.first + self.index as u64, offset }
+        RecordPosition {
+            path: Arc::clone(&self.chunk.path),
+            record: self.chunk.first + self.index as u64,
+            offset,
+        }
     }
 }
 
@@ -104,16 +126,24 @@ pub(super) struct DiffSide {
 }
 
 impl DiffSide {
-    /// The record `ahead` records after the current one; `None` after the last, and beyond [`MAX_AHEAD_BYTES`].
+    /// The record `ahead` records after the current one; `None` after the last, and beyond
+    /// [`MAX_AHEAD_BYTES`].
     pub(super) fn peek(&mut self, ahead: usize) -> Result<Option<Record>> {
         while self.ahead.len() <= ahead && (ahead == 0 || self.bytes < MAX_AHEAD_BYTES) {
             let Ok(chunk) = self.chunks.recv() else { break };
             let chunk = Arc::new(chunk?);
             self.bytes += chunk.records.bytes();
             let before = self.ahead.len();
-            self.ahead.extend(chunk.valid().map(|index| Record { chunk: Arc::clone(&chunk), index }));
+            self.ahead.extend(chunk.valid().map(|index| Record {
+                chunk: Arc::clone(&chunk),
+                index,
+            }));
             // `advance` does not subtract the bytes of a chunk without valid records.
-            self.bytes -= if self.ahead.len() == before { chunk.records.bytes() } else { 0 };
+            self.bytes -= if self.ahead.len() == before {
+                chunk.records.bytes()
+            } else {
+                0
+            };
         }
         Ok(self.ahead.get(ahead).cloned())
     }
@@ -121,8 +151,15 @@ impl DiffSide {
     /// Makes the next record the current one.
     pub(super) fn advance(&mut self) {
         if let Some(record) = self.ahead.pop_front() {
-            let has_more = self.ahead.front().is_some_and(|next| Arc::ptr_eq(&next.chunk, &record.chunk));
-            self.bytes -= if has_more { 0 } else { record.chunk.records.bytes() };
+            let has_more = self
+                .ahead
+                .front()
+                .is_some_and(|next| Arc::ptr_eq(&next.chunk, &record.chunk));
+            self.bytes -= if has_more {
+                0
+            } else {
+                record.chunk.records.bytes()
+            };
             self.number += 1;
         }
     }

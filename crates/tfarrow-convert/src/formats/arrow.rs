@@ -20,7 +20,8 @@ use crate::{Error, OutputCompression, Result, output::Output};
 /// Bytes of the buffer before the checksums.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Bytes that buffers are aligned to. The format has as many before the first message, and some readers expect it there.
+/// Bytes that buffers are aligned to. The format has as many before the first message, and some
+/// readers expect it there.
 const ALIGNMENT: usize = 8;
 
 /// Arrow IPC files with this schema, which includes the metadata of the file.
@@ -38,7 +39,10 @@ impl FileFormat for ArrowFileFormat {
 
     fn create(&self, path: &Path, output: Output) -> Result<ArrowFileWriter> {
         let writer = self.begin(output).map_err(|e| Error::arrow(path, e))?;
-        Ok(ArrowFileWriter { path: path.to_owned(), writer })
+        Ok(ArrowFileWriter {
+            path: path.to_owned(),
+            writer,
+        })
     }
 
     fn held_bytes(batch: &RecordBatch) -> usize {
@@ -64,8 +68,8 @@ impl ArrowFileFormat {
     }
 
     fn options(&self) -> Result<IpcWriteOptions, ArrowError> {
-        let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?.try_with_compression(
-            match self.compression {
+        let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?
+            .try_with_compression(match self.compression {
                 OutputCompression::Zstd => Some(CompressionType::ZSTD),
                 OutputCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
                 OutputCompression::None
@@ -73,8 +77,7 @@ impl ArrowFileFormat {
                 | OutputCompression::Gzip
                 | OutputCompression::Zlib
                 | OutputCompression::Original => None,
-            },
-        )?;
+            })?;
         options.try_with_compression_level(self.level.and_then(|level| i32::try_from(level).ok()))
     }
 }
@@ -85,9 +88,14 @@ pub(crate) struct SchemaEncoder<'f>(&'f SchemaRef);
 impl RowEncoder for SchemaEncoder<'_> {
     type Piece = RecordBatch;
 
-    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, RecordBatch>) -> Result<()> {
-        // `RecordBatch::with_schema` requires that all metadata of the batch is kept, but the metadata of the new file has
-        // the name of its own original shard.
+    fn encode(
+        &mut self,
+        path: &Path,
+        batch: RecordBatch,
+        write: &mut WritePiece<'_, RecordBatch>,
+    ) -> Result<()> {
+        // `RecordBatch::with_schema` requires that all metadata of the batch is kept, but the
+        // metadata of the new file has the name of its own original shard.
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = batch.columns().to_vec();
         let batch = RecordBatch::try_new_with_options(Arc::clone(self.0), columns, &options);
@@ -121,9 +129,17 @@ impl PieceWriter for ArrowFileWriter {
         let Self { path, mut writer } = self;
         let checksums = writer.get_mut().get_mut().end_parts();
         writer.write_metadata(checksums::KEY, checksums.clone());
-        let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
-        let mut output = output.into_inner().map_err(|e| Error::io(&path, e.into_error()))?;
-        output.mark_arrow().and_then(|()| output.end(&checksums)).map_err(|e| Error::io(&path, e))?;
+        let output = writer
+            .finish()
+            .and_then(|()| writer.into_inner())
+            .map_err(|e| Error::arrow(&path, e))?;
+        let mut output = output
+            .into_inner()
+            .map_err(|e| Error::io(&path, e.into_error()))?;
+        output
+            .mark_arrow()
+            .and_then(|()| output.end(&checksums))
+            .map_err(|e| Error::io(&path, e))?;
         output.take_inner().map_err(|e| Error::io(&path, e))
     }
 }

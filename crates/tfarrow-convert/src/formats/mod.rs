@@ -12,8 +12,9 @@
 //! | [`ArrowFileFormat`](arrow::ArrowFileFormat) | a record batch | the writer |
 //! | [`TfRecordFileFormat`](tfrecord::TfRecordFileFormat) | frames | workers; the writer compresses |
 //!
-//! The type of a piece belongs to its format, so that pieces of one format cannot be written to a file of another.
-//! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::job` in `plan/jobs.rs`.
+//! The type of a piece belongs to its format, so that pieces of one format cannot be written to a
+//! file of another. If you add a format, you must also add it to [`Target`](crate::Target) and to
+//! `Conversion::job` in `plan/jobs.rs`.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -28,7 +29,8 @@ pub(crate) mod tfrecord;
 /// Passes a piece to the output of a job.
 pub(crate) type WritePiece<'a, P> = dyn FnMut(P) -> Result<()> + 'a;
 
-/// Values and features that were changed or left out because the output format cannot hold them, and how often.
+/// Values and features that were changed or left out because the output format cannot hold them,
+/// and how often.
 pub(crate) type LossyChanges = BTreeMap<String, u64>;
 
 /// A file format: writes pieces to a file.
@@ -44,7 +46,8 @@ pub(crate) trait FileFormat: Clone + Send + Sync {
     /// Errors of the output, and a schema that the format cannot hold.
     fn create(&self, path: &Path, output: Output) -> Result<Self::Writer>;
 
-    /// Bytes of memory that a piece takes until it is written. A worker that holds too many bytes waits for its turn.
+    /// Bytes of memory that a piece takes until it is written. A worker that holds too many bytes
+    /// waits for its turn.
     fn held_bytes(piece: &Self::Piece) -> usize;
 }
 
@@ -67,14 +70,21 @@ pub(crate) trait RowEncoder {
     /// A part of a file.
     type Piece;
 
-    /// Begins the rows of a file, which is text if `is_text`: floats that were written with digits may be rounded.
+    /// Begins the rows of a file, which is text if `is_text`: floats that were written with digits
+    /// may be rounded.
     fn begin_file(&mut self, _is_text: bool) {}
 
-    /// Encodes rows of the current unit, which are from the file `path`, and passes complete pieces to `write`.
+    /// Encodes rows of the current unit, which are from the file `path`, and passes complete pieces
+    /// to `write`.
     ///
     /// # Errors
     /// Rows that cannot be encoded, and errors of `write`.
-    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Self::Piece>) -> Result<()>;
+    fn encode(
+        &mut self,
+        path: &Path,
+        batch: RecordBatch,
+        write: &mut WritePiece<'_, Self::Piece>,
+    ) -> Result<()>;
 
     /// Ends the current unit: passes its last piece to `write`.
     ///

@@ -1,4 +1,5 @@
-//! TFRecord files: pieces are frames, which are encoded from rows, or copied from another TFRecord file.
+//! TFRecord files: pieces are frames, which are encoded from rows, or copied from another TFRecord
+//! file.
 
 use std::{
     io::Write,
@@ -32,7 +33,10 @@ impl FileFormat for TfRecordFileFormat {
     type Writer = TfRecordFileWriter;
 
     fn create(&self, path: &Path, output: Output) -> Result<TfRecordFileWriter> {
-        Ok(TfRecordFileWriter { path: path.to_owned(), writer: self.writer(output) })
+        Ok(TfRecordFileWriter {
+            path: path.to_owned(),
+            writer: self.writer(output),
+        })
     }
 
     fn held_bytes(frames: &Buffer) -> usize {
@@ -76,7 +80,10 @@ impl RowFormat for TfRecordRowFormat {
     fn encoder(&self) -> Result<FrameEncoder> {
         let encoder = self.builder.clone().build(Arc::clone(&self.schema));
         let encoder = encoder.map_err(|source| Error::Columns { path: None, source })?;
-        Ok(FrameEncoder { encoder, frames: Vec::new() })
+        Ok(FrameEncoder {
+            encoder,
+            frames: Vec::new(),
+        })
     }
 }
 
@@ -90,13 +97,25 @@ impl RowEncoder for FrameEncoder {
     type Piece = Buffer;
 
     fn begin_file(&mut self, is_text: bool) {
-        // The digits of a text are no choice of float64, and records have no other floats than float32.
+        // The digits of a text are no choice of float64, and records have no other floats than
+        // float32.
         self.encoder.set_rounding(is_text);
     }
 
-    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Buffer>) -> Result<()> {
-        self.encoder.encode(&batch, &mut self.frames).map_err(|e| Error::codec(path, e))?;
-        if self.frames.len() < PIECE_BYTES { Ok(()) } else { write(mem::take(&mut self.frames).into()) }
+    fn encode(
+        &mut self,
+        path: &Path,
+        batch: RecordBatch,
+        write: &mut WritePiece<'_, Buffer>,
+    ) -> Result<()> {
+        self.encoder
+            .encode(&batch, &mut self.frames)
+            .map_err(|e| Error::codec(path, e))?;
+        if self.frames.len() < PIECE_BYTES {
+            Ok(())
+        } else {
+            write(mem::take(&mut self.frames).into())
+        }
     }
 
     fn end_unit(&mut self, _path: &Path, write: &mut WritePiece<'_, Buffer>) -> Result<()> {
@@ -119,7 +138,9 @@ impl PieceWriter for TfRecordFileWriter {
     type Piece = Buffer;
 
     fn write(&mut self, frames: Buffer) -> Result<()> {
-        self.writer.write_all(&frames).map_err(|e| Error::io(&self.path, e))
+        self.writer
+            .write_all(&frames)
+            .map_err(|e| Error::io(&self.path, e))
     }
 
     fn finish(self) -> Result<Output> {
@@ -127,14 +148,16 @@ impl PieceWriter for TfRecordFileWriter {
     }
 }
 
-/// The compression of a TFRecord file. `Original` must be resolved before. Compressions of other formats are `None`.
+/// The compression of a TFRecord file. `Original` must be resolved before. Compressions of other
+/// formats are `None`.
 pub(crate) fn compression_of(compression: OutputCompression) -> Compression {
     match compression {
         OutputCompression::Gzip => Compression::Gzip,
         OutputCompression::Zlib => Compression::Zlib,
         OutputCompression::Snappy => Compression::Snappy,
-        OutputCompression::None | OutputCompression::Zstd | OutputCompression::Lz4 | OutputCompression::Original => {
-            Compression::None
-        }
+        OutputCompression::None
+        | OutputCompression::Zstd
+        | OutputCompression::Lz4
+        | OutputCompression::Original => Compression::None,
     }
 }

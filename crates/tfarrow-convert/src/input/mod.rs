@@ -6,11 +6,12 @@
 //!                        RowSource: row groups of Parquet; batches of Arrow, or of Parquet for new shards
 //! ```
 //!
-//! A unit continues in the next shard of its job until it has its size. The row groups of a Parquet file therefore have the
-//! same size if it is written from many small shards as if it is written from one.
+//! A unit continues in the next shard of its job until it has its size. The row groups of a Parquet
+//! file therefore have the same size if it is written from many small shards as if it is written
+//! from one.
 //!
-//! One thread reads at a time, so that this module does as little as possible: workers read the records of plain files, and the row
-//! groups of Parquet.
+//! One thread reads at a time, so that this module does as little as possible: workers read the
+//! records of plain files, and the row groups of Parquet.
 
 use std::{
     collections::VecDeque,
@@ -27,8 +28,8 @@ use arrow_data::ArrayData;
 use tfarrow_codec::{Records, frame::FrameRange};
 use tfarrow_columnar::{Batches, ParquetFile, row_group_rows, rows_of};
 use tfarrow_dataset::{
-    CHUNK_BYTES, FrameRanges, Lost, PartialTail, RangeFile, ReadOptions, Segment, Shard, ShardAccess, ShardFormat,
-    ShardReader,
+    CHUNK_BYTES, FrameRanges, Lost, PartialTail, RangeFile, ReadOptions, Segment, Shard,
+    ShardAccess, ShardFormat, ShardReader,
 };
 
 use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};
@@ -140,18 +141,20 @@ pub(crate) enum RowBlock {
 impl UnitContent for RowBlock {
     fn rows(&self) -> u64 {
         match self {
-            Self::RowGroup(_, file, group) => {
-                file.groups().get(*group).map_or(0, |group| group.num_rows().max(0) as u64)
-            }
+            Self::RowGroup(_, file, group) => file
+                .groups()
+                .get(*group)
+                .map_or(0, |group| group.num_rows().max(0) as u64),
             Self::Batch(batch, _) => batch.num_rows() as u64,
         }
     }
 
     fn bytes(&self) -> u64 {
         match self {
-            Self::RowGroup(_, file, group) => {
-                file.groups().get(*group).map_or(0, |group| group.total_byte_size().max(0) as u64)
-            }
+            Self::RowGroup(_, file, group) => file
+                .groups()
+                .get(*group)
+                .map_or(0, |group| group.total_byte_size().max(0) as u64),
             Self::Batch(_, bytes) => *bytes as u64,
         }
     }
@@ -163,12 +166,13 @@ const READ_AHEAD_WORKERS: usize = 4;
 /// How shards are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceOptions {
-    /// Whether workers read the records of plain TFRecord files by their places. The bytes are then read twice if records are
-    /// short, which is worth it for long units, and for many workers.
+    /// Whether workers read the records of plain TFRecord files by their places. The bytes are then
+    /// read twice if records are short, which is worth it for long units, and for many workers.
     by_place: bool,
     /// Whether a unit of rows can end after any row.
     pub(crate) splits: bool,
-    /// The indices of the columns of Parquet and Arrow files that are read, in ascending order; `None` for all columns.
+    /// The indices of the columns of Parquet and Arrow files that are read, in ascending order;
+    /// `None` for all columns.
     pub(crate) columns: Option<Arc<[usize]>>,
     /// Whether bytes and text of Parquet files have the types of the file, not view types.
     pub(crate) stored_types: bool,
@@ -185,13 +189,19 @@ pub(crate) trait UnitSource: Sized + Send {
     /// A shard that cannot be opened or read.
     fn open(shard: &Shard, how: &SourceOptions, options: &ReadOptions) -> Result<Self>;
 
-    /// The content of the next unit, of at most `size`; `None` at the end. Calls `on_lost` with the lost bytes before it.
+    /// The content of the next unit, of at most `size`; `None` at the end. Calls `on_lost` with the
+    /// lost bytes before it.
     ///
     /// # Errors
     /// A shard that cannot be read or decompressed, and errors of `on_lost`.
-    fn next(&mut self, size: UnitSize, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Self::Content>>;
+    fn next(
+        &mut self,
+        size: UnitSize,
+        on_lost: &mut dyn FnMut(Lost) -> Result<()>,
+    ) -> Result<Option<Self::Content>>;
 
-    /// Bytes read so far of a shard of `len` bytes, as stored; `None` if that is known only at the end.
+    /// Bytes read so far of a shard of `len` bytes, as stored; `None` if that is known only at the
+    /// end.
     fn bytes_read(&self, len: u64) -> Option<u64>;
 }
 
@@ -213,15 +223,28 @@ impl UnitSource for RecordSource {
         };
         Ok(match access {
             ShardAccess::Ranges(ranges) => Self::Ranges(ranges),
-            ShardAccess::Stream(reader) => Self::Stream(RecordStream { reader, offset: 0, pending: None }),
+            ShardAccess::Stream(reader) => Self::Stream(RecordStream {
+                reader,
+                offset: 0,
+                pending: None,
+            }),
         })
     }
 
-    fn next(&mut self, size: UnitSize, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<RecordBlocks>> {
-        let UnitSize { mut rows, mut bytes } = size;
+    fn next(
+        &mut self,
+        size: UnitSize,
+        on_lost: &mut dyn FnMut(Lost) -> Result<()>,
+    ) -> Result<Option<RecordBlocks>> {
+        let UnitSize {
+            mut rows,
+            mut bytes,
+        } = size;
         let mut blocks = Vec::new();
         while rows > 0 && bytes > 0 {
-            let Some(block) = self.next_block(rows, bytes, on_lost)? else { break };
+            let Some(block) = self.next_block(rows, bytes, on_lost)? else {
+                break;
+            };
             rows -= block.rows();
             bytes = bytes.saturating_sub(block.bytes());
             blocks.push(block);
@@ -238,7 +261,8 @@ impl UnitSource for RecordSource {
 }
 
 impl RecordSource {
-    /// The next records of a chunk: at most `rows`, whose payloads have at most `bytes`, but at least one.
+    /// The next records of a chunk: at most `rows`, whose payloads have at most `bytes`, but at
+    /// least one.
     fn next_block(
         &mut self,
         rows: usize,
@@ -248,11 +272,17 @@ impl RecordSource {
         if let Self::Ranges(ranges) = self {
             match ranges.next(rows, bytes) {
                 Ok(None) => return Ok(None),
-                Ok(Some(range)) => return Ok(Some(RecordBlock::Range(Arc::clone(ranges.file()), range))),
+                Ok(Some(range)) => {
+                    return Ok(Some(RecordBlock::Range(Arc::clone(ranges.file()), range)));
+                }
                 Err(error) if !ranges.skips(&error) => return Err(error.into()),
                 Err(_) => {
                     let (reader, offset) = ranges.to_reader()?;
-                    *self = Self::Stream(RecordStream { reader: Box::new(reader), offset, pending: None });
+                    *self = Self::Stream(RecordStream {
+                        reader: Box::new(reader),
+                        offset,
+                        pending: None,
+                    });
                 }
             }
         }
@@ -279,14 +309,19 @@ impl RecordStream {
         bytes: usize,
         on_lost: &mut dyn FnMut(Lost) -> Result<()>,
     ) -> Result<Option<RecordBlock>> {
-        let Some(records) = self.next_records(on_lost)? else { return Ok(None) };
+        let Some(records) = self.next_records(on_lost)? else {
+            return Ok(None);
+        };
         let count = records.fit(rows, bytes);
         let (records, rest) = records.split_at(count);
         self.pending = Some(rest).filter(|rest| !rest.is_empty());
         Ok(Some(RecordBlock::Records(records)))
     }
 
-    fn next_records(&mut self, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Records>> {
+    fn next_records(
+        &mut self,
+        on_lost: &mut dyn FnMut(Lost) -> Result<()>,
+    ) -> Result<Option<Records>> {
         if let Some(records) = self.pending.take() {
             return Ok(Some(records));
         }
@@ -303,10 +338,17 @@ impl RecordStream {
 /// Reads a Parquet or Arrow file.
 pub(crate) enum RowSource {
     /// A Parquet file with one unit for each row group.
-    RowGroups { shard: Arc<Shard>, file: ParquetFile, groups: Range<usize> },
-    /// A file that is read batch by batch. `pending` are rows of the last batch that did not fit in the last unit, and their
-    /// bytes.
-    Batches { batches: Batches, pending: Option<(RecordBatch, usize)> },
+    RowGroups {
+        shard: Arc<Shard>,
+        file: ParquetFile,
+        groups: Range<usize>,
+    },
+    /// A file that is read batch by batch. `pending` are rows of the last batch that did not fit in
+    /// the last unit, and their bytes.
+    Batches {
+        batches: Batches,
+        pending: Option<(RecordBatch, usize)>,
+    },
 }
 
 impl UnitSource for RowSource {
@@ -315,22 +357,44 @@ impl UnitSource for RowSource {
     fn open(shard: &Shard, how: &SourceOptions, _options: &ReadOptions) -> Result<Self> {
         let columns = how.columns.clone();
         if shard.format != ShardFormat::Parquet {
-            return Ok(Self::Batches { batches: rows_of(shard, columns)?, pending: None });
+            return Ok(Self::Batches {
+                batches: rows_of(shard, columns)?,
+                pending: None,
+            });
         }
         let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
-        let file = if how.stored_types { file.with_stored_types() } else { file };
+        let file = if how.stored_types {
+            file.with_stored_types()
+        } else {
+            file
+        };
         let groups = 0..file.groups().len();
         if how.splits {
-            return Ok(Self::Batches { batches: Box::new(row_group_rows(shard, &file, groups)?), pending: None });
+            return Ok(Self::Batches {
+                batches: Box::new(row_group_rows(shard, &file, groups)?),
+                pending: None,
+            });
         }
-        Ok(Self::RowGroups { shard: Arc::new(shard.clone()), file, groups })
+        Ok(Self::RowGroups {
+            shard: Arc::new(shard.clone()),
+            file,
+            groups,
+        })
     }
 
-    fn next(&mut self, size: UnitSize, _on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<RowBlock>> {
+    fn next(
+        &mut self,
+        size: UnitSize,
+        _on_lost: &mut dyn FnMut(Lost) -> Result<()>,
+    ) -> Result<Option<RowBlock>> {
         match self {
-            Self::RowGroups { shard, file, groups } => {
-                Ok(groups.next().map(|group| RowBlock::RowGroup(Arc::clone(shard), file.clone(), group)))
-            }
+            Self::RowGroups {
+                shard,
+                file,
+                groups,
+            } => Ok(groups
+                .next()
+                .map(|group| RowBlock::RowGroup(Arc::clone(shard), file.clone(), group))),
             Self::Batches { batches, pending } => {
                 let next = match pending.take() {
                     Some(pending) => Some(pending),
@@ -350,35 +414,52 @@ impl UnitSource for RowSource {
 
     fn bytes_read(&self, len: u64) -> Option<u64> {
         match self {
-            Self::RowGroups { file, groups, .. } => Some(len * groups.start as u64 / file.groups().len().max(1) as u64),
+            Self::RowGroups { file, groups, .. } => {
+                Some(len * groups.start as u64 / file.groups().len().max(1) as u64)
+            }
             Self::Batches { .. } => None,
         }
     }
 }
 
-/// The bytes of the values of a batch, which are less than its memory: all buffers of an uncompressed Arrow batch are in one
-/// allocation, which each array counts.
+/// The bytes of the values of a batch, which are less than its memory: all buffers of an
+/// uncompressed Arrow batch are in one allocation, which each array counts.
 fn bytes_of(batch: &RecordBatch) -> usize {
     fn of(data: &ArrayData) -> usize {
         let nulls = data.nulls().map_or(0, |nulls| nulls.buffer().len());
         let own: usize = data.buffers().iter().map(Buffer::len).sum();
         own + nulls + data.child_data().iter().map(of).sum::<usize>()
     }
-    batch.columns().iter().map(|column| of(&column.to_data())).sum()
+    batch
+        .columns()
+        .iter()
+        .map(|column| of(&column.to_data()))
+        .sum()
 }
 
-/// Splits off the first rows of a batch of `bytes`: as many as fit in `size`, and at least one. Returns them, and the rest with
-/// its bytes.
-fn split(batch: &RecordBatch, bytes: usize, size: UnitSize) -> (RowBlock, Option<(RecordBatch, usize)>) {
+/// Splits off the first rows of a batch of `bytes`: as many as fit in `size`, and at least one.
+/// Returns them, and the rest with its bytes.
+fn split(
+    batch: &RecordBatch,
+    bytes: usize,
+    size: UnitSize,
+) -> (RowBlock, Option<(RecordBatch, usize)>) {
     let count = batch.num_rows();
     let row_bytes = bytes / count.max(1);
-    let rows = size.rows.min(size.bytes / row_bytes.max(1)).max(1).min(count);
+    let rows = size
+        .rows
+        .min(size.bytes / row_bytes.max(1))
+        .max(1)
+        .min(count);
     if rows == count {
         return (RowBlock::Batch(batch.clone(), bytes), None);
     }
     let first_bytes = rows * row_bytes;
     let rest = (batch.slice(rows, count - rows), bytes - first_bytes);
-    (RowBlock::Batch(batch.slice(0, rows), first_bytes), Some(rest))
+    (
+        RowBlock::Batch(batch.slice(0, rows), first_bytes),
+        Some(rest),
+    )
 }
 
 /// How a conversion reads, and where it reports progress and damage.
@@ -403,15 +484,21 @@ impl UnitSize {
         self.rows == 0 || self.bytes == 0
     }
 
-    /// Whether the rest of a unit, which is of this size, holds `content`. The last record of a unit may exceed its size.
+    /// Whether the rest of a unit, which is of this size, holds `content`. The last record of a
+    /// unit may exceed its size.
     fn holds(self, content: &impl UnitContent) -> bool {
-        content.rows() <= 1 || content.rows() <= self.rows as u64 && content.bytes() <= self.bytes as u64
+        content.rows() <= 1
+            || content.rows() <= self.rows as u64 && content.bytes() <= self.bytes as u64
     }
 
     /// The size that remains after `content`.
     fn after(self, content: &impl UnitContent) -> Self {
-        let less = |size: usize, by: u64| size.saturating_sub(usize::try_from(by).unwrap_or(usize::MAX));
-        Self { rows: less(self.rows, content.rows()), bytes: less(self.bytes, content.bytes()) }
+        let less =
+            |size: usize, by: u64| size.saturating_sub(usize::try_from(by).unwrap_or(usize::MAX));
+        Self {
+            rows: less(self.rows, content.rows()),
+            bytes: less(self.bytes, content.bytes()),
+        }
     }
 }
 
@@ -431,10 +518,26 @@ pub(crate) struct UnitReader<'p, S: UnitSource> {
 }
 
 impl<'p, S: UnitSource> UnitReader<'p, S> {
-    pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, context: ReadContext<'p>) -> Self {
+    pub(crate) fn new(
+        shards: Vec<(usize, Shard)>,
+        size: UnitSize,
+        context: ReadContext<'p>,
+    ) -> Self {
         let by_place = size.bytes > CHUNK_BYTES || context.workers > READ_AHEAD_WORKERS;
-        let how = SourceOptions { by_place, ..SourceOptions::default() };
-        Self { shards: shards.into(), open: None, pending: None, size, how, reshard: None, number: 0, context }
+        let how = SourceOptions {
+            by_place,
+            ..SourceOptions::default()
+        };
+        Self {
+            shards: shards.into(),
+            open: None,
+            pending: None,
+            size,
+            how,
+            reshard: None,
+            number: 0,
+            context,
+        }
     }
 
     /// Bytes of the shards that are not open yet, as stored.
@@ -442,7 +545,8 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
         self.shards.iter().map(|(_, shard)| shard.size).sum()
     }
 
-    /// Reads only the columns with these indices of Parquet and Arrow files. The indices are in ascending order.
+    /// Reads only the columns with these indices of Parquet and Arrow files. The indices are in
+    /// ascending order.
     pub(crate) fn with_columns(mut self, columns: Option<Arc<[usize]>>) -> Self {
         self.how.columns = columns;
         self
@@ -454,10 +558,18 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
         self
     }
 
-    /// Distributes the records of all shards to new shards. `records` is the number of records in all of them.
+    /// Distributes the records of all shards to new shards. `records` is the number of records in
+    /// all of them.
     pub(crate) fn with_reshard(mut self, reshard: Reshard, records: u64) -> Self {
         self.how.splits = true;
-        self.reshard = Some(ReshardState { reshard, records, output: 0, before: 0, rows: 0, bytes: 0 });
+        self.reshard = Some(ReshardState {
+            reshard,
+            records,
+            output: 0,
+            before: 0,
+            rows: 0,
+            bytes: 0,
+        });
         self
     }
 
@@ -467,11 +579,17 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
     /// As [`UnitSource::next`], a shard that changed while it was read, and [`Error::Cancelled`].
     pub(crate) fn next(&mut self) -> Result<Option<Unit<S::Content>>> {
         let output = self.reshard.as_mut().map_or(0, ReshardState::output);
-        let mut size = self.reshard.as_ref().map_or(self.size, |reshard| reshard.remaining(self.size));
+        let mut size = self
+            .reshard
+            .as_ref()
+            .map_or(self.size, |reshard| reshard.remaining(self.size));
         let mut parts: Vec<UnitPart<S::Content>> = Vec::new();
         while !size.is_zero() {
-            let Some(part) = self.next_part(size)? else { break };
-            // A row group of a source is not cut, so that it can be too large for the rest of a unit.
+            let Some(part) = self.next_part(size)? else {
+                break;
+            };
+            // A row group of a source is not cut, so that it can be too large for the rest of a
+            // unit.
             if !parts.is_empty() && !size.holds(&part.content) {
                 self.pending = Some(part);
                 break;
@@ -482,9 +600,16 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
             }
             parts.push(part);
         }
-        let Some(path) = parts.last().map(|part| Arc::clone(&part.path)) else { return Ok(None) };
+        let Some(path) = parts.last().map(|part| Arc::clone(&part.path)) else {
+            return Ok(None);
+        };
         self.number += 1;
-        Ok(Some(Unit { number: self.number - 1, output, parts, path }))
+        Ok(Some(Unit {
+            number: self.number - 1,
+            output,
+            parts,
+            path,
+        }))
     }
 
     /// The next part of a unit, of at most `size`; `None` at the end of the last shard.
@@ -497,8 +622,15 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
                 return Err(Error::Cancelled);
             }
             if self.open.is_none() {
-                let Some((number, shard)) = self.shards.pop_front() else { return Ok(None) };
-                self.open = Some(OpenShard::new(number, &shard, &self.how, &self.context.options)?);
+                let Some((number, shard)) = self.shards.pop_front() else {
+                    return Ok(None);
+                };
+                self.open = Some(OpenShard::new(
+                    number,
+                    &shard,
+                    &self.how,
+                    &self.context.options,
+                )?);
             }
             let Some(open) = &mut self.open else { continue };
             let content = open.next(size, self.context.damage)?;
@@ -534,15 +666,29 @@ struct OpenShard<S> {
 }
 
 impl<S: UnitSource> OpenShard<S> {
-    fn new(number: usize, shard: &Shard, how: &SourceOptions, options: &ReadOptions) -> Result<Self> {
+    fn new(
+        number: usize,
+        shard: &Shard,
+        how: &SourceOptions,
+        options: &ReadOptions,
+    ) -> Result<Self> {
         let version = Arc::new(SourceVersion::of(shard, options)?);
         let source = S::open(shard, how, options)?;
         let (path, is_text) = (Arc::new(shard.path.clone()), shard.format.is_text());
-        Ok(Self { number, path, is_text, version, counted: 0, len: shard.size, source })
+        Ok(Self {
+            number,
+            path,
+            is_text,
+            version,
+            counted: 0,
+            len: shard.size,
+            source,
+        })
     }
 
     fn next(&mut self, size: UnitSize, damage: &DamageLog) -> Result<Option<S::Content>> {
-        self.source.next(size, &mut |lost| damage.lost(self.number, &self.path, lost))
+        self.source
+            .next(size, &mut |lost| damage.lost(self.number, &self.path, lost))
     }
 
     /// Bytes of the shard that were read since the last call. At the end, all bytes count as read.
@@ -573,17 +719,33 @@ impl SourceVersion {
         let may_grow = options.of_payload(shard.payload()).partial_tail == PartialTail::Ignore;
         let is_fixed = !may_grow && !shard.is_stream() && !shard.is_remote();
         let local = shard.local_path().to_owned();
-        let version = is_fixed.then(|| FileVersion::of(&local)).transpose().map_err(|e| Error::io(&shard.path, e))?;
-        Ok(Self { path: shard.path.clone(), local, version })
+        let version = is_fixed
+            .then(|| FileVersion::of(&local))
+            .transpose()
+            .map_err(|e| Error::io(&shard.path, e))?;
+        Ok(Self {
+            path: shard.path.clone(),
+            local,
+            version,
+        })
     }
 
-    /// Checks that the file was not changed while it was read: some of its records would be old and some new.
+    /// Checks that the file was not changed while it was read: some of its records would be old and
+    /// some new.
     pub(crate) fn check(&self) -> Result<()> {
-        let Some(before) = &self.version else { return Ok(()) };
+        let Some(before) = &self.version else {
+            return Ok(());
+        };
         match FileVersion::of(&self.local) {
             Ok(now) if now == *before => Ok(()),
-            Ok(_) => Err(Error::SourceChanged { path: self.path.clone(), source: None }),
-            Err(error) => Err(Error::SourceChanged { path: self.path.clone(), source: Some(error) }),
+            Ok(_) => Err(Error::SourceChanged {
+                path: self.path.clone(),
+                source: None,
+            }),
+            Err(error) => Err(Error::SourceChanged {
+                path: self.path.clone(),
+                source: Some(error),
+            }),
         }
     }
 }
@@ -621,15 +783,21 @@ impl ReshardState {
 
     fn is_full(&self) -> bool {
         match self.reshard {
-            Reshard::Shards(_) => self.rows >= self.rows_wanted() && self.before + self.rows < self.records,
+            Reshard::Shards(_) => {
+                self.rows >= self.rows_wanted() && self.before + self.rows < self.records
+            }
             Reshard::Bytes(bytes) => self.bytes >= bytes,
         }
     }
 
-    /// The number of records that the current output gets; no maximum if the size of outputs is in bytes.
+    /// The number of records that the current output gets; no maximum if the size of outputs is in
+    /// bytes.
     fn rows_wanted(&self) -> u64 {
-        let Reshard::Shards(shards) = self.reshard else { return u64::MAX };
-        let end = |output: u128| (u128::from(self.records) * output / u128::from(shards.max(1))) as u64;
+        let Reshard::Shards(shards) = self.reshard else {
+            return u64::MAX;
+        };
+        let end =
+            |output: u128| (u128::from(self.records) * output / u128::from(shards.max(1))) as u64;
         end(self.output as u128 + 1) - end(self.output as u128)
     }
 
@@ -638,11 +806,19 @@ impl ReshardState {
         match self.reshard {
             Reshard::Shards(_) => {
                 let left = self.rows_wanted().saturating_sub(self.rows);
-                UnitSize { rows: usize::try_from(left).unwrap_or(usize::MAX).clamp(1, size.rows), ..size }
+                UnitSize {
+                    rows: usize::try_from(left)
+                        .unwrap_or(usize::MAX)
+                        .clamp(1, size.rows),
+                    ..size
+                }
             }
             Reshard::Bytes(bytes) => {
                 let left = usize::try_from(bytes - self.bytes).unwrap_or(usize::MAX);
-                UnitSize { bytes: left.clamp(1, size.bytes), ..size }
+                UnitSize {
+                    bytes: left.clamp(1, size.bytes),
+                    ..size
+                }
             }
         }
     }
@@ -668,12 +844,28 @@ mod tests {
         (0..1000).for_each(|_| frame::write(&[7; 1000], &mut bytes));
         fs::write(&path, &bytes).unwrap();
         let shard = resolve(&[&path]).unwrap().remove(0);
-        let (progress, damage) =
-            (Progress::default(), DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap());
-        let options = ReadOptions { partial_tail, ..ReadOptions::default() };
-        let context = ReadContext { options, workers: 8, progress: &progress, damage: &damage };
-        let mut reader =
-            UnitReader::<RecordSource>::new(vec![(0, shard)], UnitSize { rows: 10, bytes: usize::MAX }, context);
+        let (progress, damage) = (
+            Progress::default(),
+            DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap(),
+        );
+        let options = ReadOptions {
+            partial_tail,
+            ..ReadOptions::default()
+        };
+        let context = ReadContext {
+            options,
+            workers: 8,
+            progress: &progress,
+            damage: &damage,
+        };
+        let mut reader = UnitReader::<RecordSource>::new(
+            vec![(0, shard)],
+            UnitSize {
+                rows: 10,
+                bytes: usize::MAX,
+            },
+            context,
+        );
         assert!(reader.next()?.is_some());
         change(&path);
         while reader.next()?.is_some() {}
@@ -688,10 +880,20 @@ mod tests {
             fs::write(path, bytes).unwrap();
         };
         assert!(read_while(PartialTail::Fail, |_| ()).is_ok());
-        let error = read_while(PartialTail::Fail, append).unwrap_err().to_string();
-        assert!(error.contains("a.tfrecord: was changed while it was read"), "{error}");
-        let error = read_while(PartialTail::Fail, |path| fs::remove_file(path).unwrap()).unwrap_err().to_string();
-        assert!(error.contains("a.tfrecord: was removed while it was read"), "{error}");
+        let error = read_while(PartialTail::Fail, append)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("a.tfrecord: was changed while it was read"),
+            "{error}"
+        );
+        let error = read_while(PartialTail::Fail, |path| fs::remove_file(path).unwrap())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("a.tfrecord: was removed while it was read"),
+            "{error}"
+        );
         // A file that may grow is accepted.
         assert!(read_while(PartialTail::Ignore, append).is_ok());
         // A file that is overwritten with other bytes of the same length has another time.

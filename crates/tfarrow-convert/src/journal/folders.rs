@@ -19,7 +19,13 @@ impl NewFolders {
     pub(crate) fn create(folder: &Path) -> Result<Self> {
         check_folder(folder)?;
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-        let missing = Self(folder.ancestors().take_while(is_missing).map(Path::to_owned).collect());
+        let missing = Self(
+            folder
+                .ancestors()
+                .take_while(is_missing)
+                .map(Path::to_owned)
+                .collect(),
+        );
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         Ok(missing)
     }
@@ -43,7 +49,9 @@ impl Drop for NewFolders {
 /// # Errors
 /// An I/O error with the path that is no folder.
 pub(crate) fn check_folder(folder: &Path) -> Result<()> {
-    let mut parents = folder.ancestors().filter(|path| !path.as_os_str().is_empty());
+    let mut parents = folder
+        .ancestors()
+        .filter(|path| !path.as_os_str().is_empty());
     match parents.find(|path| path.exists()) {
         Some(path) if !path.is_dir() => Err(Error::io(path, io::ErrorKind::NotADirectory.into())),
         Some(_) | None => Ok(()),
@@ -52,5 +60,7 @@ pub(crate) fn check_folder(folder: &Path) -> Result<()> {
 
 /// The folder of the file `path`; `.` if the path has none.
 pub(crate) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }

@@ -9,8 +9,9 @@
 //! | `"tried"` | after a speculative conversion has failed |
 //! | `{"made": {..}}` | when an output is complete, and synced to the disk before the output gets its name |
 //!
-//! The journal is locked while the conversion runs. The system releases the lock when the process ends. A complete
-//! conversion removes its journal; to resume it compares the [existing outputs](crate::output::existing_output).
+//! The journal is locked while the conversion runs. The system releases the lock when the process
+//! ends. A complete conversion removes its journal; to resume it compares the [existing
+//! outputs](crate::output::existing_output).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -43,7 +44,8 @@ pub(crate) struct Journal {
     state: Lock<JournalState>,
     /// The outputs that an interrupted run completed, by name.
     earlier: HashMap<String, CompletedOutput>,
-    /// Whether a speculative conversion of the interrupted run failed, so that the columns must be inferred.
+    /// Whether a speculative conversion of the interrupted run failed, so that the columns must be
+    /// inferred.
     speculation_failed: bool,
     /// The folders that were created for the outputs.
     new_folders: NewFolders,
@@ -87,19 +89,25 @@ pub(crate) struct CompletedOutput {
     pub(crate) records: u64,
     #[serde(rename = "losses")]
     pub(crate) lossy_changes: Vec<(String, u64)>,
-    /// Whether corrupt data of the source was skipped. A resumed run converts such a source again, so that it reports all
-    /// losses and has them in its quarantine.
+    /// Whether corrupt data of the source was skipped. A resumed run converts such a source again,
+    /// so that it reports all losses and has them in its quarantine.
     pub(crate) damaged: bool,
 }
 
 impl Journal {
-    /// Opens and locks the journal `path`. With `resume`, the complete outputs of an interrupted run with the same
-    /// `fingerprint` are kept. With `overwrite`, its unfinished files are removed.
+    /// Opens and locks the journal `path`. With `resume`, the complete outputs of an interrupted
+    /// run with the same `fingerprint` are kept. With `overwrite`, its unfinished files are
+    /// removed.
     ///
     /// # Errors
-    /// [`Error::Usage`] if another conversion holds the lock, if a run was interrupted that is neither resumed nor
-    /// overwritten, or if it has another fingerprint; I/O errors.
-    pub(crate) fn open(path: &Path, fingerprint: &str, resume: bool, overwrite: bool) -> Result<Self> {
+    /// [`Error::Usage`] if another conversion holds the lock, if a run was interrupted that is
+    /// neither resumed nor overwritten, or if it has another fingerprint; I/O errors.
+    pub(crate) fn open(
+        path: &Path,
+        fingerprint: &str,
+        resume: bool,
+        overwrite: bool,
+    ) -> Result<Self> {
         let folder = folder_of(path).to_owned();
         let wrap = |e| Error::io(path, e);
         let new_folders = NewFolders::create(&folder)?;
@@ -109,29 +117,55 @@ impl Journal {
                 "{folder}: another conversion writes to this folder; wait until it ends"
             )));
         };
-        let JournalContents { fingerprint: known, started, mut completed, speculation_failed } =
-            JournalContents::read(&mut file).map_err(wrap)?;
+        let JournalContents {
+            fingerprint: known,
+            started,
+            mut completed,
+            speculation_failed,
+        } = JournalContents::read(&mut file).map_err(wrap)?;
         match known {
             Some(known) if resume && known != fingerprint => {
-                return Err(Error::Interrupted { folder, is_other: true });
+                return Err(Error::Interrupted {
+                    folder,
+                    is_other: true,
+                });
             }
             Some(_) if !resume && !overwrite => {
-                return Err(Error::Interrupted { folder, is_other: false });
+                return Err(Error::Interrupted {
+                    folder,
+                    is_other: false,
+                });
             }
             _ => {}
         }
-        let parts: HashSet<_> = started.into_iter().chain(completed.values().map(|made| made.part.clone())).collect();
+        let parts: HashSet<_> = started
+            .into_iter()
+            .chain(completed.values().map(|made| made.part.clone()))
+            .collect();
         if !resume {
             completed.clear();
         }
         // Unfinished files cannot be continued, and the outputs of corrupt sources are made again.
-        let kept = completed.values().filter(|output| !output.damaged).map(|output| output.part.as_str());
+        let kept = completed
+            .values()
+            .filter(|output| !output.damaged)
+            .map(|output| output.part.as_str());
         let kept: HashSet<_> = kept.collect();
-        parts.iter().filter(|part| !kept.contains(part.as_str())).for_each(|part| remove(&folder, part));
+        parts
+            .iter()
+            .filter(|part| !kept.contains(part.as_str()))
+            .for_each(|part| remove(&folder, part));
         rewrite(&mut file, fingerprint, completed.values()).map_err(wrap)?;
         let state = Lock::new(JournalState { file, started: 0 });
         let speculation_failed = speculation_failed && resume;
-        Ok(Self { path: path.to_owned(), folder, state, earlier: completed, speculation_failed, new_folders })
+        Ok(Self {
+            path: path.to_owned(),
+            folder,
+            state,
+            earlier: completed,
+            speculation_failed,
+            new_folders,
+        })
     }
 
     /// Checks that `path` is not the journal of an interrupted conversion. Writes nothing.
@@ -145,17 +179,24 @@ impl Journal {
         }
         let contents = File::open(path).and_then(|mut file| JournalContents::read(&mut file));
         match contents.map_err(|e| Error::io(path, e))?.fingerprint {
-            Some(_) => Err(Error::Interrupted { folder: folder_of(path).to_owned(), is_other: false }),
+            Some(_) => Err(Error::Interrupted {
+                folder: folder_of(path).to_owned(),
+                is_other: false,
+            }),
             None => Ok(()),
         }
     }
 
-    /// Records that an output is started. Returns the path for its unfinished file, in the folder of the output.
+    /// Records that an output is started. Returns the path for its unfinished file, in the folder
+    /// of the output.
     ///
     /// # Errors
     /// I/O errors.
     pub(crate) fn start_output(&self, output: &Path) -> Result<PathBuf> {
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let time = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos();
         let number = {
             let mut state = self.state.lock();
             state.started += 1;
@@ -166,7 +207,8 @@ impl Journal {
         Ok(part)
     }
 
-    /// Records that a speculative conversion has failed. A resumed run then infers the columns at once.
+    /// Records that a speculative conversion has failed. A resumed run then infers the columns at
+    /// once.
     ///
     /// # Errors
     /// I/O errors.
@@ -190,22 +232,40 @@ impl Journal {
     /// I/O errors.
     pub(crate) fn record_completed(&self, output: CompletedOutput) -> Result<()> {
         self.append(&Line::Completed(output))?;
-        // Other lines are not synced: if they are lost in a crash, an unfinished file remains, or a shard is converted again.
-        self.state.lock().file.sync_data().map_err(|e| Error::io(&self.path, e))
+        // Other lines are not synced: if they are lost in a crash, an unfinished file remains, or a
+        // shard is converted again.
+        self.state
+            .lock()
+            .file
+            .sync_data()
+            .map_err(|e| Error::io(&self.path, e))
     }
 
     fn append(&self, line: &Line) -> Result<()> {
         let text = to_text(line).map_err(|e| Error::io(&self.path, e))?;
-        self.state.lock().file.write_all(text.as_bytes()).map_err(|e| Error::io(&self.path, e))
+        self.state
+            .lock()
+            .file
+            .write_all(text.as_bytes())
+            .map_err(|e| Error::io(&self.path, e))
     }
 
-    /// The completed `output` of the interrupted run, and the path where its file is: its name, or its unfinished file.
-    /// `None` if its source or columns are not those of the hash `source`, if corrupt data was skipped, or if the file was
-    /// changed.
-    pub(crate) fn find_completed(&self, output: &Path, source: u64) -> Option<(CompletedOutput, PathBuf)> {
-        let found = self.earlier.get(&self.name_of(output)).filter(|found| found.source == source && !found.damaged)?;
+    /// The completed `output` of the interrupted run, and the path where its file is: its name, or
+    /// its unfinished file. `None` if its source or columns are not those of the hash `source`, if
+    /// corrupt data was skipped, or if the file was changed.
+    pub(crate) fn find_completed(
+        &self,
+        output: &Path,
+        source: u64,
+    ) -> Option<(CompletedOutput, PathBuf)> {
+        let found = self
+            .earlier
+            .get(&self.name_of(output))
+            .filter(|found| found.source == source && !found.damaged)?;
         let part = self.folder.join(&found.part);
-        let place = [output, &part].into_iter().find(|path| is_unchanged(path, found))?;
+        let place = [output, &part]
+            .into_iter()
+            .find(|path| is_unchanged(path, found))?;
         Some((found.clone(), place.to_owned()))
     }
 
@@ -214,14 +274,22 @@ impl Journal {
         self.earlier.contains_key(&self.name_of(output))
     }
 
-    /// Completed outputs of the interrupted run that are not among `outputs`, because their sources are not among those of
-    /// this run. They are kept: they may be the only copy of the data.
-    pub(crate) fn unclaimed_outputs<'o>(&self, outputs: impl Iterator<Item = &'o Path>) -> Vec<PathBuf> {
+    /// Completed outputs of the interrupted run that are not among `outputs`, because their sources
+    /// are not among those of this run. They are kept: they may be the only copy of the data.
+    pub(crate) fn unclaimed_outputs<'o>(
+        &self,
+        outputs: impl Iterator<Item = &'o Path>,
+    ) -> Vec<PathBuf> {
         let claimed: HashSet<_> = outputs.map(|path| self.name_of(path)).collect();
-        let unclaimed = self.earlier.values().filter(|output| !claimed.contains(&output.output));
+        let unclaimed = self
+            .earlier
+            .values()
+            .filter(|output| !claimed.contains(&output.output));
         let unclaimed = unclaimed.map(|output| (output, self.folder.join(&output.output)));
         // Comparing the size is enough for a report. Hashing would read all of them.
-        let unclaimed = unclaimed.filter(|(output, path)| has_size_of(path, output)).map(|(_, path)| path);
+        let unclaimed = unclaimed
+            .filter(|(output, path)| has_size_of(path, output))
+            .map(|(_, path)| path);
         let mut unclaimed: Vec<_> = unclaimed.collect();
         unclaimed.sort();
         unclaimed
@@ -229,40 +297,53 @@ impl Journal {
 
     /// The path of a file relative to the folder of the outputs.
     pub(crate) fn name_of(&self, path: &Path) -> String {
-        path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()
+        path.strip_prefix(&self.folder)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .into_owned()
     }
 
-    /// Whether a completed output exists. The journal lists them, so that a run holds no list of them. If it cannot be read, an output
-    /// may exist.
+    /// Whether a completed output exists. The journal lists them, so that a run holds no list of
+    /// them. If it cannot be read, an output may exist.
     fn has_output(&self) -> bool {
         let file = &mut self.state.lock().file;
-        let contents = file.seek(SeekFrom::Start(0)).and_then(|_| JournalContents::read(file));
+        let contents = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| JournalContents::read(file));
         let exists = |name: &String| self.folder.join(name).exists();
         let has_file = |output: &CompletedOutput| exists(&output.output) || exists(&output.part);
         contents.map_or(true, |contents| contents.completed.values().any(has_file))
     }
 
-    /// Removes the journal if the conversion is `complete`, or if no completed output exists. Returns whether the conversion
-    /// can be resumed.
+    /// Removes the journal if the conversion is `complete`, or if no completed output exists.
+    /// Returns whether the conversion can be resumed.
     pub(crate) fn close(self, complete: bool) -> bool {
         if !complete && self.has_output() {
             return true;
         }
-        // Unfinished files of the interrupted run that this run did not use, such as those of a changed source.
-        self.earlier.values().for_each(|output| remove(&self.folder, &output.part));
+        // Unfinished files of the interrupted run that this run did not use, such as those of a
+        // changed source.
+        self.earlier
+            .values()
+            .for_each(|output| remove(&self.folder, &output.part));
         let _ = fs::remove_file(&self.path);
         false
     }
 }
 
-/// Replaces the contents of the journal by a new fingerprint and the completed outputs that are kept.
+/// Replaces the contents of the journal by a new fingerprint and the completed outputs that are
+/// kept.
 fn rewrite<'m>(
     file: &mut File,
     fingerprint: &str,
     completed: impl Iterator<Item = &'m CompletedOutput>,
 ) -> io::Result<()> {
-    let lines = [Line::Conversion(fingerprint.to_owned())].into_iter().chain(completed.cloned().map(Line::Completed));
-    let text = lines.map(|line| to_text(&line)).collect::<io::Result<String>>()?;
+    let lines = [Line::Conversion(fingerprint.to_owned())]
+        .into_iter()
+        .chain(completed.cloned().map(Line::Completed));
+    let text = lines
+        .map(|line| to_text(&line))
+        .collect::<io::Result<String>>()?;
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(text.as_bytes())?;
@@ -286,7 +367,9 @@ impl JournalContents {
                 Ok(Line::Conversion(fingerprint)) => contents.fingerprint = Some(fingerprint),
                 Ok(Line::Started(part)) => contents.started.push(part),
                 Ok(Line::SpeculationFailed) => contents.speculation_failed = true,
-                Ok(Line::Completed(output)) if is_below(&output.output) && is_below(&output.part) => {
+                Ok(Line::Completed(output))
+                    if is_below(&output.output) && is_below(&output.part) =>
+                {
                     contents.completed.insert(output.output.clone(), output);
                 }
                 Ok(Line::Completed(_)) => {}
@@ -299,7 +382,9 @@ impl JournalContents {
 
 /// Whether a relative path stays in its folder: it is neither absolute nor contains `..`.
 fn is_below(name: &str) -> bool {
-    Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))
+    Path::new(name)
+        .components()
+        .all(|component| matches!(component, Component::Normal(_)))
 }
 
 fn to_text(line: &Line) -> io::Result<String> {
@@ -308,7 +393,10 @@ fn to_text(line: &Line) -> io::Result<String> {
 
 /// Removes an unfinished file. A manipulated journal cannot make it remove any other file.
 fn remove(folder: &Path, part: &str) {
-    let name = Path::new(part).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = Path::new(part)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     if is_below(part) && name.starts_with(UNFINISHED) {
         let _ = fs::remove_file(folder.join(part));
     }
@@ -319,7 +407,8 @@ fn is_unchanged(path: &Path, output: &CompletedOutput) -> bool {
 }
 
 fn has_size_of(path: &Path, output: &CompletedOutput) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == output.bytes)
+    fs::symlink_metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.len() == output.bytes)
 }
 
 fn hash_of(path: &Path) -> io::Result<u64> {

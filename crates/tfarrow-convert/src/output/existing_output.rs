@@ -1,4 +1,5 @@
-//! Existing outputs of a resumed conversion, or of another attempt at a part: compared with the new bytes, and not written.
+//! Existing outputs of a resumed conversion, or of another attempt at a part: compared with the new
+//! bytes, and not written.
 
 use std::{
     fs::{self, File},
@@ -12,7 +13,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Error, Result, differs::Differs};
 
-/// An existing file or object that compares the bytes that are written to it with its own. The first different byte is an error.
+/// An existing file or object that compares the bytes that are written to it with its own. The
+/// first different byte is an error.
 pub(crate) struct ExistingOutput {
     path: PathBuf,
     file: BufReader<Box<dyn Read + Send>>,
@@ -24,13 +26,18 @@ pub(crate) struct ExistingOutput {
 const BUFFER_BYTES: usize = 64 << 10;
 
 impl ExistingOutput {
-    /// Opens the output `path` for comparison; `None` if there is no regular file, or no object, of this name.
+    /// Opens the output `path` for comparison; `None` if there is no regular file, or no object, of
+    /// this name.
     ///
     /// # Errors
     /// I/O errors, and requests that fail.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
         let reader = |file| BufReader::with_capacity(BUFFER_BYTES, file);
-        Ok(existing(path)?.map(|file| Self { path: path.to_owned(), file: reader(file), bytes: 0 }))
+        Ok(existing(path)?.map(|file| Self {
+            path: path.to_owned(),
+            file: reader(file),
+            bytes: 0,
+        }))
     }
 
     /// Returns the XXH3 of the bytes of the output `path`; `None` if it does not exist.
@@ -38,7 +45,9 @@ impl ExistingOutput {
     /// # Errors
     /// I/O errors, and requests that fail.
     pub(crate) fn hash(path: &Path) -> Result<Option<u64>> {
-        let Some(mut file) = existing(path)? else { return Ok(None) };
+        let Some(mut file) = existing(path)? else {
+            return Ok(None);
+        };
         let mut hasher = Xxh3::new();
         hash(&mut file, u64::MAX, &mut hasher).map_err(|e| Error::io(path, e))?;
         Ok(Some(hasher.digest()))
@@ -131,7 +140,11 @@ mod tests {
             let error = compare(other).unwrap_err();
             assert!(matches!(error, Error::Differs { .. }), "{error}");
         }
-        assert!(ExistingOutput::open(&folder.path().join("b")).unwrap().is_none());
+        assert!(
+            ExistingOutput::open(&folder.path().join("b"))
+                .unwrap()
+                .is_none()
+        );
         assert!(ExistingOutput::open(folder.path()).unwrap().is_none());
     }
 }

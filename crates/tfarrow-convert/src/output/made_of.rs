@@ -1,12 +1,13 @@
-//! Hashes of all that an output is made of, by which a later run knows without reading the sources that an output is up to date: in
-//! the [journal](crate::journal) for a file, and in a note for an object in a store.
+//! Hashes of all that an output is made of, by which a later run knows without reading the sources
+//! that an output is up to date: in the [journal](crate::journal) for a file, and in a note for an
+//! object in a store.
 //!
 //! ```text
 //! 5d41402abc4b2a76b9719d911017c592-1000    a hash of options, version, columns and sources; the number of records
 //! ```
 //!
-//! Stores have neither journals nor locks. Their metadata of an object is written with the object, and cannot be missing or wrong
-//! after a crash.
+//! Stores have neither journals nor locks. Their metadata of an object is written with the object,
+//! and cannot be missing or wrong after a crash.
 
 use std::{
     hash::{Hash, Hasher},
@@ -20,13 +21,15 @@ use xxhash_rust::xxh3::Xxh3;
 /// A hash for the journal: of the identities of the sources of an output, and of its columns.
 pub(crate) fn source_of(shards: &[Shard], schema: &Schema) -> u64 {
     let mut hasher = Xxh3::new();
-    shards.iter().for_each(|shard| identity(shard).hash(&mut hasher));
+    shards
+        .iter()
+        .for_each(|shard| identity(shard).hash(&mut hasher));
     hash_schema(schema, &mut hasher);
     hasher.finish()
 }
 
-/// A hash of all that determines an output: the fingerprint of the conversion, the columns, and the paths, sizes and versions of
-/// the sources.
+/// A hash of all that determines an output: the fingerprint of the conversion, the columns, and the
+/// paths, sizes and versions of the sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MadeOf(String);
 
@@ -93,7 +96,11 @@ mod tests {
             fs::write(&path, b"xy").unwrap();
             of("f", "a")
         }];
-        assert!(others.iter().all(|other| first.records(&other.note(7)).is_none()));
+        assert!(
+            others
+                .iter()
+                .all(|other| first.records(&other.note(7)).is_none())
+        );
         for note in ["", "-1", "7", &first.0] {
             assert_eq!(first.records(note), None, "{note}");
         }

@@ -1,4 +1,5 @@
-//! The outputs of jobs: files and objects that get their names when they are complete, existing outputs, and streams.
+//! The outputs of jobs: files and objects that get their names when they are complete, existing
+//! outputs, and streams.
 //!
 //! ```text
 //! Destination ─▶ Output: takes bytes ─▶ ClosedOutput: complete ─▶ persist: the file gets its name
@@ -87,7 +88,8 @@ pub(crate) enum Output {
 pub(crate) struct OutputOptions {
     /// The policy for an existing output.
     pub(crate) earlier: Earlier,
-    /// Whether other processes may write the same output at the same time, as attempts at a part do.
+    /// Whether other processes may write the same output at the same time, as attempts at a part
+    /// do.
     pub(crate) is_attempt: bool,
     /// The stream of [`Destination::Stream`].
     pub(crate) stream: Option<OutputStream>,
@@ -97,17 +99,24 @@ impl Output {
     /// Opens an output. With a journal, the journal lists its unfinished file.
     ///
     /// # Errors
-    /// A file that exists and is not replaced, a stream that is missing in the options, and I/O errors.
+    /// A file that exists and is not replaced, a stream that is missing in the options, and I/O
+    /// errors.
     pub(crate) fn create(
         destination: &Destination,
-        OutputOptions { earlier, is_attempt, stream }: &OutputOptions,
+        OutputOptions {
+            earlier,
+            is_attempt,
+            stream,
+        }: &OutputOptions,
         journal: Option<&Journal>,
     ) -> Result<Self> {
         let path = match (destination, stream) {
             (Destination::File(path), _) => path,
             (Destination::Stream, Some(stream)) => return Ok(Self::Stream(stream.clone(), 0)),
             (Destination::Stream, None) => {
-                return Err(Error::Usage("the destination `-` needs a stream in the options".to_owned()));
+                return Err(Error::Usage(
+                    "the destination `-` needs a stream in the options".to_owned(),
+                ));
             }
         };
         if *earlier == Earlier::Compared
@@ -127,14 +136,22 @@ impl Output {
         Ok(Self::File(file, Box::default()))
     }
 
-    /// Returns the existing output for comparison, if another attempt has given its file this name after it was found to be free:
-    /// `error` says so.
+    /// Returns the existing output for comparison, if another attempt has given its file this name
+    /// after it was found to be free: `error` says so.
     ///
     /// # Errors
     /// The error, if it is another one.
-    fn named_meanwhile(path: &Path, earlier: Earlier, error: tfarrow_dataset::Error) -> Result<Self> {
+    fn named_meanwhile(
+        path: &Path,
+        earlier: Earlier,
+        error: tfarrow_dataset::Error,
+    ) -> Result<Self> {
         let may_exist = earlier == Earlier::Compared && matches!(error.kind(), ErrorKind::Exists);
-        match may_exist.then(|| ExistingOutput::open(path)).transpose()?.flatten() {
+        match may_exist
+            .then(|| ExistingOutput::open(path))
+            .transpose()?
+            .flatten()
+        {
             Some(existing) => Ok(Self::Existing(existing)),
             None => Err(error.into()),
         }
@@ -149,7 +166,8 @@ impl Output {
             Self::File(file, hash) => Ok(ClosedOutput::File(file.close()?, hash.digest())),
             Self::Existing(file) => file.close().map(ClosedOutput::Existing),
             Self::Stream(mut stream, bytes) => {
-                io::Write::flush(&mut stream).map_err(|e| Error::io(Destination::Stream.name(), e))?;
+                io::Write::flush(&mut stream)
+                    .map_err(|e| Error::io(Destination::Stream.name(), e))?;
                 Ok(ClosedOutput::Stream(bytes))
             }
         }
@@ -207,13 +225,16 @@ impl ClosedOutput {
         }
     }
 
-    /// Returns the output with another name, that of a file in the same folder, for [`persist`](Self::persist).
+    /// Returns the output with another name, that of a file in the same folder, for
+    /// [`persist`](Self::persist).
     ///
     /// # Errors
     /// The name cannot be that of an object.
     pub(crate) fn named(self, destination: Destination) -> Result<Self> {
         match (self, destination) {
-            (Self::File(file, hash), Destination::File(path)) => Ok(Self::File(file.with_target(path)?, hash)),
+            (Self::File(file, hash), Destination::File(path)) => {
+                Ok(Self::File(file.with_target(path)?, hash))
+            }
             (other, _) => Ok(other),
         }
     }
@@ -223,11 +244,12 @@ impl ClosedOutput {
         !matches!(self, Self::Stream(_))
     }
 
-    /// Gives a file its name. Returns the bytes of the output. If another process has given an equal file this name in the meantime,
-    /// that file is kept.
+    /// Gives a file its name. Returns the bytes of the output. If another process has given an
+    /// equal file this name in the meantime, that file is kept.
     ///
     /// # Errors
-    /// [`Error::Differs`] if another process has written a different file in the meantime, and I/O errors.
+    /// [`Error::Differs`] if another process has written a different file in the meantime, and I/O
+    /// errors.
     pub(crate) fn persist(self, options: &OutputOptions) -> Result<u64> {
         match self {
             Self::File(file, hash) => {
@@ -245,11 +267,14 @@ impl ClosedOutput {
     }
 }
 
-/// Returns the error of naming an output, unless another process has written the same bytes under its name.
+/// Returns the error of naming an output, unless another process has written the same bytes under
+/// its name.
 fn unless_equal(path: &Path, hash: u64, error: tfarrow_dataset::Error) -> Result<()> {
     match ExistingOutput::hash(path)? {
         Some(existing) if existing == hash => Ok(()),
-        Some(_) if matches!(error.kind(), ErrorKind::Exists) => Err(Error::Differs { path: path.to_owned() }),
+        Some(_) if matches!(error.kind(), ErrorKind::Exists) => Err(Error::Differs {
+            path: path.to_owned(),
+        }),
         Some(_) | None => Err(error.into()),
     }
 }
@@ -263,7 +288,11 @@ mod tests {
     use super::*;
 
     fn options(earlier: Earlier) -> OutputOptions {
-        OutputOptions { earlier, is_attempt: true, stream: None }
+        OutputOptions {
+            earlier,
+            is_attempt: true,
+            stream: None,
+        }
     }
 
     fn written(destination: &Destination, earlier: Earlier, bytes: &[u8]) -> ClosedOutput {
@@ -293,15 +322,19 @@ mod tests {
         let path = folder.path().join("a");
         let destination = Destination::File(path.clone());
         for earlier in [Earlier::Compared, Earlier::Replaced] {
-            let [first, second, third, late] =
-                [b"same", b"same", b"same", b"late"].map(|bytes| written(&destination, earlier, bytes));
+            let [first, second, third, late] = [b"same", b"same", b"same", b"late"]
+                .map(|bytes| written(&destination, earlier, bytes));
             assert_eq!(first.persist(&options(earlier)).unwrap(), 4);
             assert_eq!(second.persist(&options(earlier)).unwrap(), 4);
             // Another attempt has ended, and has removed all temporary files.
             attempts::remove([path.as_path()].into_iter());
             assert_eq!(third.persist(&options(earlier)).unwrap(), 4);
             let error = late.persist(&options(earlier)).unwrap_err();
-            assert_eq!(matches!(error, Error::Differs { .. }), earlier == Earlier::Compared, "{error}");
+            assert_eq!(
+                matches!(error, Error::Differs { .. }),
+                earlier == Earlier::Compared,
+                "{error}"
+            );
             assert_eq!(fs::read(&path).unwrap(), b"same");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
             fs::remove_file(&path).unwrap();

@@ -14,7 +14,8 @@ use tfarrow_scan::Inferred;
 
 use super::{folders, setup::Conversion};
 use crate::{
-    ConvertOptions, Error, Result, Target, TimestampUnit, formats::parquet::ParquetColumns, worker::DecodeConfig,
+    ConvertOptions, Error, Result, Target, TimestampUnit, formats::parquet::ParquetColumns,
+    worker::DecodeConfig,
 };
 
 /// The columns of a job.
@@ -42,51 +43,117 @@ impl ReadColumns {
     fn new(selected: &[usize]) -> Self {
         let mut indices = selected.to_vec();
         indices.sort_unstable();
-        let order = selected.iter().filter_map(|index| indices.binary_search(index).ok()).collect();
-        Self { indices: indices.into(), order }
+        let order = selected
+            .iter()
+            .filter_map(|index| indices.binary_search(index).ok())
+            .collect();
+        Self {
+            indices: indices.into(),
+            order,
+        }
     }
 }
 
 impl Conversion<'_> {
     /// The columns of the job of these shards.
-    pub(super) fn columns(&self, decoding: Option<&DecodeConfig>, shards: Range<usize>) -> Result<JobColumns> {
+    pub(super) fn columns(
+        &self,
+        decoding: Option<&DecodeConfig>,
+        shards: Range<usize>,
+    ) -> Result<JobColumns> {
         if let Some(decoding) = decoding {
-            return Ok(JobColumns { schema: Some(Arc::clone(&decoding.columns)), ..JobColumns::default() });
+            return Ok(JobColumns {
+                schema: Some(Arc::clone(&decoding.columns)),
+                ..JobColumns::default()
+            });
         }
-        let path = self.shards.get(shards.start).map(|shard| shard.path.as_path());
-        let Some((schema, nullable_items)) = self.one_schema(shards)? else { return Ok(JobColumns::default()) };
+        let path = self
+            .shards
+            .get(shards.start)
+            .map(|shard| shard.path.as_path());
+        let Some((schema, nullable_items)) = self.one_schema(shards)? else {
+            return Ok(JobColumns::default());
+        };
         let Some(selected) = self.select(&schema, path, false)? else {
-            return Ok(JobColumns { schema: Some(schema), read: None, nullable_items });
+            return Ok(JobColumns {
+                schema: Some(schema),
+                read: None,
+                nullable_items,
+            });
         };
         let schema = Some(project(&schema, &selected)?);
-        Ok(JobColumns { schema, read: Some(ReadColumns::new(&selected)), nullable_items })
+        Ok(JobColumns {
+            schema,
+            read: Some(ReadColumns::new(&selected)),
+            nullable_items,
+        })
     }
 
-    /// The indices of the selected columns of `schema`; `None` if all columns are converted. Errors have the path `path`, and
-    /// whether the columns are `sampled`.
-    fn select(&self, schema: &SchemaRef, path: Option<&Path>, sampled: bool) -> Result<Option<Vec<usize>>> {
-        let selected = self.selection.as_ref().map(|selection| selection.select(schema)).transpose();
-        selected.map_err(|message| Error::Selection { path: path.map(Path::to_owned), message, sampled })
+    /// The indices of the selected columns of `schema`; `None` if all columns are converted. Errors
+    /// have the path `path`, and whether the columns are `sampled`.
+    fn select(
+        &self,
+        schema: &SchemaRef,
+        path: Option<&Path>,
+        sampled: bool,
+    ) -> Result<Option<Vec<usize>>> {
+        let selected = self
+            .selection
+            .as_ref()
+            .map(|selection| selection.select(schema))
+            .transpose();
+        selected.map_err(|message| Error::Selection {
+            path: path.map(Path::to_owned),
+            message,
+            sampled,
+        })
     }
 
-    /// The inferred columns. A feature of more than one kind has a column for each where columns are selected, because it may
-    /// not be among them.
+    /// The inferred columns. A feature of more than one kind has a column for each where columns
+    /// are selected, because it may not be among them.
     fn inferred_schema(&self, inferred: &Inferred) -> Result<SchemaRef> {
-        let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
-        let on_conflict = if self.selection.is_some() { OnConflict::Split } else { *on_conflict };
+        let ConvertOptions {
+            layout,
+            record_type,
+            on_conflict,
+            ..
+        } = self.options;
+        let on_conflict = if self.selection.is_some() {
+            OnConflict::Split
+        } else {
+            *on_conflict
+        };
         Ok(inferred.schema_with(*layout, *record_type, on_conflict)?)
     }
 
     /// Checks that no feature of these columns has more than one kind, if that is an error.
     fn check_conflicts(&self, inferred: &Inferred, columns: &SchemaRef) -> Result<()> {
-        let ConvertOptions { record_type, on_conflict: OnConflict::Fail, .. } = self.options else { return Ok(()) };
-        let is_of = |field: &Field, role, feature: &str| role_of(field) == Some(role) && feature_of(field) == feature;
-        let is_wanted = |role, feature: &str| columns.fields().iter().any(|field| is_of(field, role, feature));
+        let ConvertOptions {
+            record_type,
+            on_conflict: OnConflict::Fail,
+            ..
+        } = self.options
+        else {
+            return Ok(());
+        };
+        let is_of = |field: &Field, role, feature: &str| {
+            role_of(field) == Some(role) && feature_of(field) == feature
+        };
+        let is_wanted = |role, feature: &str| {
+            columns
+                .fields()
+                .iter()
+                .any(|field| is_of(field, role, feature))
+        };
         Ok(inferred.check_kinds(*record_type, &is_wanted)?)
     }
 
-    /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
-    pub(super) fn decode_config(&self, inferred: Option<&Inferred>) -> Result<Option<Arc<DecodeConfig>>> {
+    /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or
+    /// Arrow.
+    pub(super) fn decode_config(
+        &self,
+        inferred: Option<&Inferred>,
+    ) -> Result<Option<Arc<DecodeConfig>>> {
         if !self.decodes() {
             return match self.options.timestamp_unit {
                 TimestampUnit::Microseconds if !self.plan.own.is_empty() => Err(no_timestamps()),
@@ -98,7 +165,9 @@ impl Conversion<'_> {
             (None, Some(inferred)) => self.inferred_schema(inferred)?,
             (None, None) => {
                 debug_assert!(false, "columns are inferred if they are not given");
-                return Err(Error::Usage("internal error: no columns to decode TFRecord to".to_owned()));
+                return Err(Error::Usage(
+                    "internal error: no columns to decode TFRecord to".to_owned(),
+                ));
             }
         };
         let schema = self.written_schema(&schema)?;
@@ -110,20 +179,29 @@ impl Conversion<'_> {
         let strict = match record_type_of(&schema) {
             // A field that the descriptor does not define would be lost.
             RecordType::Message => !self.options.lossy,
-            RecordType::Example | RecordType::SequenceExample | RecordType::ExampleList | RecordType::Raw => {
-                self.options.record_type.is_none()
-            }
+            RecordType::Example
+            | RecordType::SequenceExample
+            | RecordType::ExampleList
+            | RecordType::Raw => self.options.record_type.is_none(),
         };
         // The column of raw records contains their bytes, so that it needs no exact form.
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
-        let ReadOptions { on_error, limits, .. } = self.options.read;
+        let ReadOptions {
+            on_error, limits, ..
+        } = self.options.read;
         let projection = self.select(&schema, None, sampled)?;
-        let projected =
-            projection.as_ref().map_or_else(|| Ok(Arc::clone(&schema)), |wanted| project(&schema, wanted))?;
+        let projected = projection.as_ref().map_or_else(
+            || Ok(Arc::clone(&schema)),
+            |wanted| project(&schema, wanted),
+        )?;
         if let Some(inferred) = inferred.filter(|_| projection.is_some()) {
             self.check_conflicts(inferred, &projected)?;
         }
-        let columns = if exact { with_exact(&projected) } else { projected };
+        let columns = if exact {
+            with_exact(&projected)
+        } else {
+            projected
+        };
         let parquet = match self.plan.target {
             Target::Parquet => Some(ParquetColumns::of_records(&columns)?),
             Target::Arrow | Target::TfRecord => None,
@@ -143,8 +221,9 @@ impl Conversion<'_> {
         })))
     }
 
-    /// The columns that records are decoded to, as the outputs have them. No record has a null within a list, and programs that
-    /// read Parquet files make use of that. Functions of SQL put nulls in the lists of Arrow files.
+    /// The columns that records are decoded to, as the outputs have them. No record has a null
+    /// within a list, and programs that read Parquet files make use of that. Functions of SQL put
+    /// nulls in the lists of Arrow files.
     ///
     /// # Errors
     /// A unit of timestamps for records that have none.
@@ -159,12 +238,21 @@ impl Conversion<'_> {
         }
     }
 
-    /// The schema of the sources of one job, which must be the same except for nullable items of lists; `None` for TFRecord. Items
-    /// are nullable if they are so in one source. Returns whether they become so.
+    /// The schema of the sources of one job, which must be the same except for nullable items of
+    /// lists; `None` for TFRecord. Items are nullable if they are so in one source. Returns whether
+    /// they become so.
     fn one_schema(&self, shards: Range<usize>) -> Result<Option<(SchemaRef, bool)>> {
-        let sources = self.shards.iter().zip(&self.sources).skip(shards.start).take(shards.len());
-        let mut schemas = sources.filter_map(|(shard, source)| Some((shard, source.schema.as_ref()?)));
-        let Some((first, schema)) = schemas.next() else { return Ok(None) };
+        let sources = self
+            .shards
+            .iter()
+            .zip(&self.sources)
+            .skip(shards.start)
+            .take(shards.len());
+        let mut schemas =
+            sources.filter_map(|(shard, source)| Some((shard, source.schema.as_ref()?)));
+        let Some((first, schema)) = schemas.next() else {
+            return Ok(None);
+        };
         let nullable = with_nullable_items(schema, true);
         let mut differs = false;
         for (shard, other) in schemas {
@@ -183,8 +271,16 @@ impl Conversion<'_> {
         }
         // The Arrow files of records have nullable items, whatever file they are made of.
         let is_of_records = schema.metadata().contains_key(RECORD_TYPE);
-        let becomes_nullable = differs || self.plan.target == Target::Arrow && is_of_records && nullable != *schema;
-        Ok(Some((if becomes_nullable { nullable } else { Arc::clone(schema) }, becomes_nullable)))
+        let becomes_nullable =
+            differs || self.plan.target == Target::Arrow && is_of_records && nullable != *schema;
+        Ok(Some((
+            if becomes_nullable {
+                nullable
+            } else {
+                Arc::clone(schema)
+            },
+            becomes_nullable,
+        )))
     }
 }
 
@@ -205,9 +301,14 @@ fn project(schema: &SchemaRef, columns: &[usize]) -> Result<SchemaRef> {
 /// `schema` for records of `record_type`, if that is given.
 fn with_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
     match record_type {
-        Some(record_type) => {
-            with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type)
-        }
+        Some(record_type) => with_record_type(
+            schema
+                .fields()
+                .iter()
+                .map(|field| field.as_ref().clone())
+                .collect(),
+            record_type,
+        ),
         None => Arc::clone(schema),
     }
 }

@@ -1,4 +1,5 @@
-//! The fingerprint of a conversion: the options that determine its outputs, so that a run resumes only the same conversion.
+//! The fingerprint of a conversion: the options that determine its outputs, so that a run resumes
+//! only the same conversion.
 
 use serde_json::{Value, json};
 use tfarrow_codec::{Limit, Limits};
@@ -7,8 +8,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::{ConvertOptions, Reshard, Target, output::made_of::hash_schema};
 
-/// The fingerprint as JSON. It contains the version of the crate, but not the sources and their columns, which are compared
-/// output by output.
+/// The fingerprint as JSON. It contains the version of the crate, but not the sources and their
+/// columns, which are compared output by output.
 pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
     // Every field is named here, so that the compiler finds a new option that is missing.
     let ConvertOptions {
@@ -45,7 +46,8 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         hash_schema(schema, &mut hasher);
         format!("{:016x}", hasher.digest())
     });
-    // `read.on_error` is not included, because outputs from corrupt sources are made again in any case.
+    // `read.on_error` is not included, because outputs from corrupt sources are made again in any
+    // case.
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "to": target.name(),
@@ -89,7 +91,10 @@ fn reshard_value(reshard: Reshard) -> Value {
 }
 
 fn limits_value(limits: Limits) -> Value {
-    Limit::ALL.into_iter().map(|limit| (limit.name(), limits.get(limit))).collect()
+    Limit::ALL
+        .into_iter()
+        .map(|limit| (limit.name(), limits.get(limit)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -114,7 +119,10 @@ mod tests {
             record_type: Some(RecordType::SequenceExample),
             verify_crc: VerifyCrc::OnParseFailure,
             on_conflict: OnConflict::Split,
-            read: ReadOptions { partial_tail: PartialTail::Ignore, ..ReadOptions::default() },
+            read: ReadOptions {
+                partial_tail: PartialTail::Ignore,
+                ..ReadOptions::default()
+            },
             bloom_filters: vec!["id".to_owned()],
             ..ConvertOptions::default()
         };
@@ -148,9 +156,21 @@ mod tests {
             quarantine: Some("lost.tfrecord".into()),
             ..ConvertOptions::default()
         };
-        assert_eq!(fingerprint(Target::Arrow, &options), fingerprint(Target::Arrow, &others));
-        assert_ne!(fingerprint(Target::Arrow, &options), fingerprint(Target::Parquet, &options));
-        let exact = ConvertOptions { exact: true, ..options };
-        assert_ne!(fingerprint(Target::Arrow, &exact), fingerprint(Target::Arrow, &others));
+        assert_eq!(
+            fingerprint(Target::Arrow, &options),
+            fingerprint(Target::Arrow, &others)
+        );
+        assert_ne!(
+            fingerprint(Target::Arrow, &options),
+            fingerprint(Target::Parquet, &options)
+        );
+        let exact = ConvertOptions {
+            exact: true,
+            ..options
+        };
+        assert_ne!(
+            fingerprint(Target::Arrow, &exact),
+            fingerprint(Target::Arrow, &others)
+        );
     }
 }

@@ -20,12 +20,23 @@ use crate::{ConvertOptions, Error, Result};
 /// Leaves out the columns of folders that the outputs are in.
 ///
 /// # Errors
-/// A shard is not in a folder of [`ConvertOptions::partition_by`], one output has no folders, or folders would be lost because
-/// the exact form of a record has no further features.
-pub(crate) fn keep_or_leave_out(shards: &mut [Shard], plan: &Plan, options: &ConvertOptions) -> Result<()> {
-    let ConvertOptions { partition_by, reshard, exact, .. } = options;
+/// A shard is not in a folder of [`ConvertOptions::partition_by`], one output has no folders, or
+/// folders would be lost because the exact form of a record has no further features.
+pub(crate) fn keep_or_leave_out(
+    shards: &mut [Shard],
+    plan: &Plan,
+    options: &ConvertOptions,
+) -> Result<()> {
+    let ConvertOptions {
+        partition_by,
+        reshard,
+        exact,
+        ..
+    } = options;
     if let (false, OutputPlace::One(..)) = (partition_by.is_empty(), &plan.place) {
-        return Err(Error::Usage("partition_by writes folders, and the destination is one file".to_owned()));
+        return Err(Error::Usage(
+            "partition_by writes folders, and the destination is one file".to_owned(),
+        ));
     }
     for shard in shards.iter_mut() {
         partition(shard, partition_by)?;
@@ -35,10 +46,18 @@ pub(crate) fn keep_or_leave_out(shards: &mut [Shard], plan: &Plan, options: &Con
             false => shard.clone().without_folder_keys(partition_by),
         };
     }
-    if *exact { check_none(shards, "the exact form of a record has its own features only") } else { Ok(()) }
+    if *exact {
+        check_none(
+            shards,
+            "the exact form of a record has its own features only",
+        )
+    } else {
+        Ok(())
+    }
 }
 
-/// The folder of the outputs that are made of a shard, below the destination: its folders of these keys, in their order.
+/// The folder of the outputs that are made of a shard, below the destination: its folders of these
+/// keys, in their order.
 ///
 /// # Errors
 /// The shard is not in a folder of each key.
@@ -61,14 +80,17 @@ fn partition(shard: &Shard, keys: &[String]) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The sets of new shards: the folder of each, below the destination, and the numbers of its shards.
+/// The sets of new shards: the folder of each, below the destination, and the numbers of its
+/// shards.
 ///
 /// # Errors
 /// As [`keep_or_leave_out`].
 pub(super) fn sets(shards: &[Shard], keys: &[String]) -> Result<Vec<(PathBuf, Vec<usize>)>> {
     let mut sets: BTreeMap<PathBuf, Vec<usize>> = BTreeMap::new();
     for (number, shard) in shards.iter().enumerate() {
-        sets.entry(partition(shard, keys)?).or_default().push(number);
+        sets.entry(partition(shard, keys)?)
+            .or_default()
+            .push(number);
     }
     Ok(sets.into_iter().collect())
 }
@@ -80,12 +102,17 @@ pub(super) fn sets(shards: &[Shard], keys: &[String]) -> Result<Vec<(PathBuf, Ve
 pub(super) fn check_type(shards: &[Shard], record_type: RecordType) -> Result<()> {
     match record_type {
         RecordType::Example | RecordType::SequenceExample => Ok(()),
-        RecordType::ExampleList | RecordType::Message | RecordType::Raw => check_none(shards, Error::NO_FEATURES),
+        RecordType::ExampleList | RecordType::Message | RecordType::Raw => {
+            check_none(shards, Error::NO_FEATURES)
+        }
     }
 }
 
 fn check_none(shards: &[Shard], why: &str) -> Result<()> {
-    match shards.iter().find(|shard| !shard.folder_columns().is_empty()) {
+    match shards
+        .iter()
+        .find(|shard| !shard.folder_columns().is_empty())
+    {
         None => Ok(()),
         Some(shard) => Err(Error::lost_folders(&shard.path, why)),
     }

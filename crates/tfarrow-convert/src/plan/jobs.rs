@@ -1,4 +1,5 @@
-//! The jobs of a conversion: one for each shard, or one for all shards if the conversion writes new shards or one file.
+//! The jobs of a conversion: one for each shard, or one for all shards if the conversion writes new
+//! shards or one file.
 //!
 //! ```text
 //! Conversion ─▶ Jobs: what all jobs share ─▶ JobSpec: the shards and outputs of one ─▶ RouteJob
@@ -17,7 +18,8 @@ use parquet::schema::types::TypePtr;
 use tfarrow_codec::EncoderBuilder;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    CompleteFile, ExistingObject, Shard, ShardFormat, count, existing_objects, file_names, is_remote,
+    CompleteFile, ExistingObject, Shard, ShardFormat, count, existing_objects, file_names,
+    is_remote,
 };
 use tfarrow_scan::Inferred;
 
@@ -50,7 +52,8 @@ use crate::{
     worker::{
         DecodeConfig,
         job::{
-            self, ClosedJob, CommitMode, CompletedJob, Job, JobTotals, Naming, OutputRecord, RouteJob, UnnamedOutput,
+            self, ClosedJob, CommitMode, CompletedJob, Job, JobTotals, Naming, OutputRecord,
+            RouteJob, UnnamedOutput,
         },
         routes::{CopyFrames, Decode, Reencode, Route},
     },
@@ -89,7 +92,8 @@ struct NewShards {
 /// The jobs of a conversion. Each is made when it is needed.
 struct Jobs<'j, 'c> {
     conversion: &'j Conversion<'c>,
-    /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
+    /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or
+    /// Arrow.
     decoding: Option<Arc<DecodeConfig>>,
     /// The new shards of each job; empty if each job has one output of the conversion.
     new_shards: Vec<NewShards>,
@@ -106,14 +110,19 @@ impl<'c> Conversion<'c> {
     /// The first error of a job, and columns that the output format cannot hold.
     pub(crate) fn convert(&self, inferred: Option<&Inferred>) -> Result<JobTotals> {
         let is_sample = inferred.is_some_and(|inferred| inferred.sampled.is_some());
-        // A part has the columns of the sample in any case: a record that does not fit them is an error, which other parts that have
-        // given outputs their names do not know of.
+        // A part has the columns of the sample in any case: a record that does not fit them is an
+        // error, which other parts that have given outputs their names do not know of.
         let mode = match is_sample && self.options.part.is_none() {
             true => CommitMode::AllJobs,
             false => CommitMode::EachJob,
         };
         let jobs = Jobs::new(self, inferred)?;
-        job::run(&|number| jobs.begin(number), self.options.jobs.max(1), mode, self.progress)
+        job::run(
+            &|number| jobs.begin(number),
+            self.options.jobs.max(1),
+            mode,
+            self.progress,
+        )
     }
 
     /// The jobs of a dry run. Checks that the output format can hold the columns.
@@ -122,19 +131,31 @@ impl<'c> Conversion<'c> {
     /// Columns that the output format cannot hold.
     pub(crate) fn planned_jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<PlannedJob>> {
         let jobs = Jobs::new(self, inferred)?;
-        (0..jobs.count()).map(|number| jobs.planned(number)).collect()
+        (0..jobs.count())
+            .map(|number| jobs.planned(number))
+            .collect()
     }
 
-    /// The new shards of each job; none if the shards are kept. Counts records where the number of new shards is given.
-    fn new_shards(&self, decoding: Option<&DecodeConfig>, inferred: Option<&Inferred>) -> Result<Vec<NewShards>> {
-        let Some(reshard) = self.options.reshard else { return Ok(Vec::new()) };
+    /// The new shards of each job; none if the shards are kept. Counts records where the number of
+    /// new shards is given.
+    fn new_shards(
+        &self,
+        decoding: Option<&DecodeConfig>,
+        inferred: Option<&Inferred>,
+    ) -> Result<Vec<NewShards>> {
+        let Some(reshard) = self.options.reshard else {
+            return Ok(Vec::new());
+        };
         // Sources whose columns differ are found before records are counted.
         self.columns(decoding, 0..self.shards.len())?;
         let sets = folders::sets(self.shards, &self.options.partition_by)?;
-        sets.into_iter().map(|(folder, sources)| self.new_shards_of(reshard, &folder, sources, inferred)).collect()
+        sets.into_iter()
+            .map(|(folder, sources)| self.new_shards_of(reshard, &folder, sources, inferred))
+            .collect()
     }
 
-    /// The new shards of the shards of these numbers, in the folder `partition` below the destination.
+    /// The new shards of the shards of these numbers, in the folder `partition` below the
+    /// destination.
     fn new_shards_of(
         &self,
         reshard: Reshard,
@@ -143,9 +164,15 @@ impl<'c> Conversion<'c> {
         inferred: Option<&Inferred>,
     ) -> Result<NewShards> {
         let OutputPlace::Folder(folder) = &self.plan.place else {
-            return Err(Error::Usage("new shards need a folder as the destination".to_owned()));
+            return Err(Error::Usage(
+                "new shards need a folder as the destination".to_owned(),
+            ));
         };
-        let folder = if partition.as_os_str().is_empty() { folder.clone() } else { folder.join(partition) };
+        let folder = if partition.as_os_str().is_empty() {
+            folder.clone()
+        } else {
+            folder.join(partition)
+        };
         let count = match reshard {
             Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
             Reshard::Bytes(_) => None,
@@ -161,40 +188,74 @@ impl<'c> Conversion<'c> {
             }
             (Reshard::Shards(_), _) => self.count(&sources)?,
         };
-        Ok(NewShards { reshard, sources, records, naming })
+        Ok(NewShards {
+            reshard,
+            sources,
+            records,
+            naming,
+        })
     }
 
-    /// The names of new shards: the name of the sources' set, and numbers. Checks that the outputs can be written.
-    fn set_naming(&self, folder: &Path, count: Option<usize>, first: Option<&Shard>) -> Result<Naming> {
+    /// The names of new shards: the name of the sources' set, and numbers. Checks that the outputs
+    /// can be written.
+    fn set_naming(
+        &self,
+        folder: &Path,
+        count: Option<usize>,
+        first: Option<&Shard>,
+    ) -> Result<Naming> {
         let name = first.map_or(PathBuf::from("shard"), |shard| shard.name.clone());
         let stem = file_names::set_name(&name);
         let suffix = match self.plan.target {
-            Target::TfRecord => compression_of(OriginalShard::default().resolve(self.compression)).suffix(),
+            Target::TfRecord => {
+                compression_of(OriginalShard::default().resolve(self.compression)).suffix()
+            }
             Target::Parquet | Target::Arrow => "",
         };
         let extension = format!("{}{suffix}", self.plan.target.name());
-        super::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
+        super::check_quarantine_of_set(
+            self.options.quarantine.as_deref(),
+            folder,
+            &stem,
+            &extension,
+        )?;
         if let (Some(count), Some(shard)) = (count, first) {
-            let name = |number| (shard, folder.join(file_names::tf_shard_name(&stem, number, count, &extension)));
+            let name = |number| {
+                (
+                    shard,
+                    folder.join(file_names::tf_shard_name(&stem, number, count, &extension)),
+                )
+            };
             super::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
         }
-        // The names of shards contain their number, which is not known yet if the size of shards is given. A resumed run
-        // takes it from the names of the existing shards.
+        // The names of shards contain their number, which is not known yet if the size of shards is
+        // given. A resumed run takes it from the names of the existing shards.
         let count = match count {
             None if self.options.resume => super::existing_count(folder, &stem, &extension)?,
             count => count,
         };
         super::check_other_shards(folder, &stem, &extension, count)?;
-        Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
+        Ok(Naming::Set {
+            folder: folder.to_owned(),
+            stem,
+            extension,
+            count,
+        })
     }
 
     /// Counts the records of the shards of these numbers.
     fn count(&self, numbers: &[usize]) -> Result<u64> {
         let rows = |shard: &Shard| match shard.format {
             ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
-            ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => Ok(count_rows(shard)?),
+            ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => {
+                Ok(count_rows(shard)?)
+            }
         };
-        numbers.iter().filter_map(|number| self.shards.get(*number)).map(rows).sum()
+        numbers
+            .iter()
+            .filter_map(|number| self.shards.get(*number))
+            .map(rows)
+            .sum()
     }
 
     /// The existing object of each output, if existing outputs are compared; else nothing.
@@ -202,7 +263,11 @@ impl<'c> Conversion<'c> {
         if self.options.earlier() != Earlier::Compared {
             return Ok(Vec::new());
         }
-        let files: Vec<_> = self.outputs.iter().map(|(_, output)| output.name()).collect();
+        let files: Vec<_> = self
+            .outputs
+            .iter()
+            .map(|(_, output)| output.name())
+            .collect();
         Ok(existing_objects(&files)?)
     }
 
@@ -213,17 +278,31 @@ impl<'c> Conversion<'c> {
 
     /// The metadata about the original shards that their common output has.
     fn original(&self, shards: Range<usize>) -> OriginalShard {
-        OriginalShard::common(self.sources.get(shards).unwrap_or_default().iter().map(|source| &source.original))
+        OriginalShard::common(
+            self.sources
+                .get(shards)
+                .unwrap_or_default()
+                .iter()
+                .map(|source| &source.original),
+        )
     }
 
     fn encoder_builder(&self) -> EncoderBuilder {
-        let builder = EncoderBuilder::new().with_limits(self.options.read.limits).with_lossy(self.options.lossy);
-        self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
+        let builder = EncoderBuilder::new()
+            .with_limits(self.options.read.limits)
+            .with_lossy(self.options.lossy);
+        self.options
+            .record_type
+            .into_iter()
+            .fold(builder, EncoderBuilder::with_record_type)
     }
 
     /// Maximum rows and encoded bytes of a row group.
     fn row_group(&self) -> (usize, usize) {
-        (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1))
+        (
+            self.options.row_group_rows.max(1),
+            self.options.row_group_bytes.max(1),
+        )
     }
 
     fn unit_size(&self) -> UnitSize {
@@ -245,9 +324,20 @@ impl<'j, 'c> Jobs<'j, 'c> {
         let new_shards = conversion.new_shards(decoding.as_deref(), inferred)?;
         let existing = conversion.existing_objects()?;
         let fingerprint = fingerprint(conversion.plan.target, conversion.options);
-        let jobs = Self { conversion, decoding, new_shards, existing, fingerprint };
-        // All TFRecord files are decoded to the same columns. Other sources have columns of their own.
-        let checked = if conversion.reads_tfrecord() { 1 } else { jobs.count() };
+        let jobs = Self {
+            conversion,
+            decoding,
+            new_shards,
+            existing,
+            fingerprint,
+        };
+        // All TFRecord files are decoded to the same columns. Other sources have columns of their
+        // own.
+        let checked = if conversion.reads_tfrecord() {
+            1
+        } else {
+            jobs.count()
+        };
         for number in 0..jobs.count().min(checked) {
             jobs.job(jobs.spec(number)?)?;
         }
@@ -273,21 +363,45 @@ impl<'j, 'c> Jobs<'j, 'c> {
         progress.add_records(totals.records);
         progress.add_files(totals.files);
         let options = self.output_options(&spec);
-        let unnamed = uncommitted.map(|output| UnnamedOutput { output, options, is_listed: true });
-        let closed = ClosedJob { totals, outputs: unnamed.into_iter().collect() };
+        let unnamed = uncommitted.map(|output| UnnamedOutput {
+            output,
+            options,
+            is_listed: true,
+        });
+        let closed = ClosedJob {
+            totals,
+            outputs: unnamed.into_iter().collect(),
+        };
         Ok(Some(Arc::new(CompletedJob::new(closed))))
     }
 
     /// The job of this number of a dry run.
     fn planned(&self, number: usize) -> Result<PlannedJob> {
-        let JobSpec { shards, columns, naming, compression, .. } = self.spec(number)?;
-        let sources = shards.into_iter().map(|(_, shard)| PlannedSource { path: shard.path, bytes: shard.size });
+        let JobSpec {
+            shards,
+            columns,
+            naming,
+            compression,
+            ..
+        } = self.spec(number)?;
+        let sources = shards.into_iter().map(|(_, shard)| PlannedSource {
+            path: shard.path,
+            bytes: shard.size,
+        });
         let (sources, outputs) = (sources.collect(), PlannedOutputs::of(&naming));
-        Ok(PlannedJob { sources, outputs, compression, columns: columns.schema })
+        Ok(PlannedJob {
+            sources,
+            outputs,
+            compression,
+            columns: columns.schema,
+        })
     }
 
     fn spec(&self, number: usize) -> Result<JobSpec<'c>> {
-        match (self.conversion.outputs.get(number), self.new_shards.get(number)) {
+        match (
+            self.conversion.outputs.get(number),
+            self.new_shards.get(number),
+        ) {
             (Some((shards, output)), _) => self.spec_of_output(shards.clone(), output),
             (None, Some(new_shards)) => self.spec_of_new_shards(new_shards),
             (None, None) => Err(Error::Usage(format!("internal error: no job {number}"))),
@@ -301,14 +415,22 @@ impl<'j, 'c> Jobs<'j, 'c> {
         let columns = conversion.columns(self.decoding.as_deref(), shards.clone())?;
         let schema = file_schema(columns.schema.as_ref(), &original);
         let record = self.output_record(shards.clone(), &schema, output);
-        // A completed output of an interrupted run is replaced if its sources, its columns or its bytes have changed.
-        let was_completed = |path| record.journal.is_some_and(|journal| journal.has_completed(path));
+        // A completed output of an interrupted run is replaced if its sources, its columns or its
+        // bytes have changed.
+        let was_completed = |path| {
+            record
+                .journal
+                .is_some_and(|journal| journal.has_completed(path))
+        };
         let earlier = match output.file().is_some_and(was_completed) {
             true => Earlier::Replaced,
             false => conversion.options.earlier(),
         };
         Ok(JobSpec {
-            shards: shards.clone().zip(conversion.shards_of(&shards).iter().cloned()).collect(),
+            shards: shards
+                .clone()
+                .zip(conversion.shards_of(&shards).iter().cloned())
+                .collect(),
             reshard: None,
             columns,
             schema,
@@ -322,9 +444,16 @@ impl<'j, 'c> Jobs<'j, 'c> {
     /// The job that writes these new shards.
     fn spec_of_new_shards(&self, new_shards: &NewShards) -> Result<JobSpec<'c>> {
         let conversion = self.conversion;
-        let NewShards { reshard, sources, records, naming } = new_shards;
+        let NewShards {
+            reshard,
+            sources,
+            records,
+            naming,
+        } = new_shards;
         let columns = conversion.columns(self.decoding.as_deref(), 0..conversion.shards.len())?;
-        let shards = sources.iter().filter_map(|number| Some((*number, conversion.shards.get(*number)?.clone())));
+        let shards = sources
+            .iter()
+            .filter_map(|number| Some((*number, conversion.shards.get(*number)?.clone())));
         Ok(JobSpec {
             shards: shards.collect(),
             reshard: Some((*reshard, *records)),
@@ -333,27 +462,47 @@ impl<'j, 'c> Jobs<'j, 'c> {
             compression: OriginalShard::default().resolve(conversion.compression),
             naming: naming.clone(),
             earlier: conversion.options.earlier(),
-            // New shards are not resumed, but the journal lists the unfinished files that a later run has to remove.
-            record: OutputRecord { journal: conversion.journal, ..OutputRecord::default() },
+            // New shards are not resumed, but the journal lists the unfinished files that a later
+            // run has to remove.
+            record: OutputRecord {
+                journal: conversion.journal,
+                ..OutputRecord::default()
+            },
         })
     }
 
     /// The record of an output of these shards.
-    fn output_record(&self, shards: Range<usize>, schema: &SchemaRef, output: &Destination) -> OutputRecord<'c> {
+    fn output_record(
+        &self,
+        shards: Range<usize>,
+        schema: &SchemaRef,
+        output: &Destination,
+    ) -> OutputRecord<'c> {
         let sources = self.conversion.shards_of(&shards);
         let is_object = output.file().and_then(Path::to_str).is_some_and(is_remote);
         OutputRecord {
             journal: self.conversion.journal.filter(|_| output.file().is_some()),
             shards,
             source: source_of(sources, schema),
-            made_of: if is_object { MadeOf::of(&self.fingerprint, sources, schema) } else { None },
+            made_of: if is_object {
+                MadeOf::of(&self.fingerprint, sources, schema)
+            } else {
+                None
+            },
         }
     }
 
-    /// The totals of an output that an earlier run completed, and its file if it has no name yet; `None` for another output.
-    fn completed(&self, number: usize, spec: &JobSpec<'_>) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
+    /// The totals of an output that an earlier run completed, and its file if it has no name yet;
+    /// `None` for another output.
+    fn completed(
+        &self,
+        number: usize,
+        spec: &JobSpec<'_>,
+    ) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
         match (self.existing.get(number), &spec.naming) {
-            (Some(Some(object)), _) => Ok(up_to_date(&spec.record, object).map(|totals| (totals, None))),
+            (Some(Some(object)), _) => {
+                Ok(up_to_date(&spec.record, object).map(|totals| (totals, None)))
+            }
             (_, Naming::One(Destination::File(path))) => completed_file(&spec.record, path),
             (_, Naming::One(Destination::Stream) | Naming::Set { .. }) => Ok(None),
         }
@@ -363,11 +512,16 @@ impl<'j, 'c> Jobs<'j, 'c> {
     fn job(&self, spec: JobSpec<'c>) -> Result<Arc<dyn Job + 'c>> {
         let conversion = self.conversion;
         let options = conversion.options;
-        let (schema, compression, level) = (Arc::clone(&spec.schema), spec.compression, options.compression_level);
+        let (schema, compression, level) = (
+            Arc::clone(&spec.schema),
+            spec.compression,
+            options.compression_level,
+        );
         match conversion.plan.target {
             Target::Parquet => {
                 let (group_rows, group_bytes) = conversion.row_group();
-                let (columns, bloom_filters) = (self.parquet_columns(&spec)?, self.bloom_filters(&spec)?);
+                let (columns, bloom_filters) =
+                    (self.parquet_columns(&spec)?, self.bloom_filters(&spec)?);
                 let page_index = options.page_index;
                 let format = ParquetFileFormat {
                     columns,
@@ -380,14 +534,35 @@ impl<'j, 'c> Jobs<'j, 'c> {
                 };
                 self.job_of_rows(format, spec)
             }
-            Target::Arrow => self.job_of_rows(ArrowFileFormat { schema, compression, level }, spec),
+            Target::Arrow => self.job_of_rows(
+                ArrowFileFormat {
+                    schema,
+                    compression,
+                    level,
+                },
+                spec,
+            ),
             Target::TfRecord => {
-                let format = TfRecordFileFormat { compression: compression_of(compression), level };
+                let format = TfRecordFileFormat {
+                    compression: compression_of(compression),
+                    level,
+                };
                 if conversion.reads_tfrecord() && self.decoding.is_none() {
                     let (verify_crc, on_error) = (options.verify_crc, options.read.on_error);
-                    return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
+                    return Ok(self.job_of_route(
+                        CopyFrames {
+                            verify_crc,
+                            on_error,
+                            format,
+                        },
+                        spec,
+                    ));
                 }
-                let format = TfRecordRowFormat { file: format, builder: conversion.encoder_builder(), schema };
+                let format = TfRecordRowFormat {
+                    file: format,
+                    builder: conversion.encoder_builder(),
+                    schema,
+                };
                 self.job_of_rows(format, spec)
             }
         }
@@ -395,21 +570,39 @@ impl<'j, 'c> Jobs<'j, 'c> {
 
     /// The columns of a Parquet file.
     fn parquet_columns(&self, spec: &JobSpec<'_>) -> Result<ParquetColumns> {
-        match self.decoding.as_ref().and_then(|decoding| decoding.parquet.as_ref()) {
+        match self
+            .decoding
+            .as_ref()
+            .and_then(|decoding| decoding.parquet.as_ref())
+        {
             Some(columns) => Ok(columns.with_metadata(&spec.schema)),
             None => ParquetColumns::of_rows(&spec.schema, &self.parquet_types(spec)),
         }
     }
 
-    /// The Parquet type of each column of the output in the sources of a job; `None` for a column that has none, or several.
+    /// The Parquet type of each column of the output in the sources of a job; `None` for a column
+    /// that has none, or several.
     fn parquet_types(&self, spec: &JobSpec<'_>) -> Vec<Option<TypePtr>> {
         let of = &self.conversion.sources;
-        let source = |(number, _): &(usize, Shard)| of.get(*number).and_then(|source| source.parquet.clone());
+        let source = |(number, _): &(usize, Shard)| {
+            of.get(*number).and_then(|source| source.parquet.clone())
+        };
         let mut sources = spec.shards.iter().map(source);
-        let Some(first) = sources.next().flatten() else { return Vec::new() };
-        let mut types: Vec<_> = first.root_schema().get_fields().iter().cloned().map(Some).collect();
+        let Some(first) = sources.next().flatten() else {
+            return Vec::new();
+        };
+        let mut types: Vec<_> = first
+            .root_schema()
+            .get_fields()
+            .iter()
+            .cloned()
+            .map(Some)
+            .collect();
         for other in sources {
-            let other = other.iter().flat_map(|other| other.root_schema().get_fields()).map(Some);
+            let other = other
+                .iter()
+                .flat_map(|other| other.root_schema().get_fields())
+                .map(Some);
             let other = other.chain(iter::repeat(None));
             types
                 .iter_mut()
@@ -417,8 +610,12 @@ impl<'j, 'c> Jobs<'j, 'c> {
                 .filter(|(known, other)| known.as_ref() != *other)
                 .for_each(|(known, _)| *known = None);
         }
-        let Some(ReadColumns { indices, order }) = &spec.columns.read else { return types };
-        let selected = order.iter().map(|place| types.get(*indices.get(*place)?)?.clone());
+        let Some(ReadColumns { indices, order }) = &spec.columns.read else {
+            return types;
+        };
+        let selected = order
+            .iter()
+            .map(|place| types.get(*indices.get(*place)?)?.clone());
         selected.collect()
     }
 
@@ -428,8 +625,16 @@ impl<'j, 'c> Jobs<'j, 'c> {
         let patterns = NamePattern::all(&self.conversion.options.bloom_filters)?;
         columns_with_bloom_filter(&patterns, &spec.schema).map_err(|message| {
             // The columns of TFRecord are those of the data set, and not of one file.
-            let path = spec.shards.first().filter(|_| decoding.is_none()).map(|(_, shard)| shard.path.clone());
-            Error::Selection { path, message, sampled: decoding.is_some_and(|decoding| decoding.sampled) }
+            let path = spec
+                .shards
+                .first()
+                .filter(|_| decoding.is_none())
+                .map(|(_, shard)| shard.path.clone());
+            Error::Selection {
+                path,
+                message,
+                sampled: decoding.is_some_and(|decoding| decoding.sampled),
+            }
         })
     }
 
@@ -442,25 +647,50 @@ impl<'j, 'c> Jobs<'j, 'c> {
         // Finds columns that the format cannot hold before anything is written.
         if let Err(error) = format.encoder() {
             return Err(match error {
-                Error::Columns { path: None, source } => {
-                    Error::Columns { path: spec.shards.first().map(|(_, shard)| shard.path.clone()), source }
-                }
+                Error::Columns { path: None, source } => Error::Columns {
+                    path: spec.shards.first().map(|(_, shard)| shard.path.clone()),
+                    source,
+                },
                 error => error,
             });
         }
         Ok(match &self.decoding {
-            Some(decoding) => self.job_of_route(Decode { decoding: Arc::clone(decoding), format }, spec),
+            Some(decoding) => self.job_of_route(
+                Decode {
+                    decoding: Arc::clone(decoding),
+                    format,
+                },
+                spec,
+            ),
             None => {
-                let order = spec.columns.read.as_ref().map(|columns| Arc::clone(&columns.order));
+                let order = spec
+                    .columns
+                    .read
+                    .as_ref()
+                    .map(|columns| Arc::clone(&columns.order));
                 let nullable_items = spec.columns.nullable_items;
-                self.job_of_route(Reencode { format, order, nullable_items }, spec)
+                self.job_of_route(
+                    Reencode {
+                        format,
+                        order,
+                        nullable_items,
+                    },
+                    spec,
+                )
             }
         })
     }
 
     fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Arc<dyn Job + 'c> {
         let (conversion, options) = (self.conversion, self.output_options(&spec));
-        let JobSpec { shards, reshard, columns, naming, record, .. } = spec;
+        let JobSpec {
+            shards,
+            reshard,
+            columns,
+            naming,
+            record,
+            ..
+        } = spec;
         let reader = UnitReader::new(shards, conversion.unit_size(), conversion.context());
         let reader = reader.with_columns(columns.read.map(|columns| columns.indices));
         let reader = reader.with_stored_types(conversion.plan.target == Target::Arrow);
@@ -468,29 +698,70 @@ impl<'j, 'c> Jobs<'j, 'c> {
             Some((reshard, records)) => reader.with_reshard(reshard, records),
             None => reader,
         };
-        Arc::new(RouteJob::new(route, reader, (naming, options), conversion.context(), record))
+        Arc::new(RouteJob::new(
+            route,
+            reader,
+            (naming, options),
+            conversion.context(),
+            record,
+        ))
     }
 
     fn output_options(&self, spec: &JobSpec<'_>) -> OutputOptions {
         let options = self.conversion.options;
-        OutputOptions { earlier: spec.earlier, is_attempt: options.part.is_some(), stream: options.stream.clone() }
+        OutputOptions {
+            earlier: spec.earlier,
+            is_attempt: options.part.is_some(),
+            stream: options.stream.clone(),
+        }
     }
 }
 
-/// The totals of an object that was made of the same data with the same options; `None` for another one.
+/// The totals of an object that was made of the same data with the same options; `None` for another
+/// one.
 fn up_to_date(record: &OutputRecord<'_>, object: &ExistingObject) -> Option<JobTotals> {
     let records = record.made_of.as_ref()?.records(object.note()?)?;
-    Some(JobTotals { files: 1, bytes: object.size(), records, ..JobTotals::default() })
+    Some(JobTotals {
+        files: 1,
+        bytes: object.size(),
+        records,
+        ..JobTotals::default()
+    })
 }
 
-/// The totals of a file that an interrupted run has completed, and the file if it has no name yet; `None` for another one.
-fn completed_file(record: &OutputRecord<'_>, path: &Path) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
-    let Some(journal) = record.journal else { return Ok(None) };
-    let Some((completed, place)) = journal.find_completed(path, record.source) else { return Ok(None) };
-    let CompletedOutput { bytes, hash, records, lossy_changes, .. } = completed;
-    let totals = JobTotals { records, lossy_changes: lossy_changes.into_iter().collect(), ..JobTotals::default() };
+/// The totals of a file that an interrupted run has completed, and the file if it has no name yet;
+/// `None` for another one.
+fn completed_file(
+    record: &OutputRecord<'_>,
+    path: &Path,
+) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
+    let Some(journal) = record.journal else {
+        return Ok(None);
+    };
+    let Some((completed, place)) = journal.find_completed(path, record.source) else {
+        return Ok(None);
+    };
+    let CompletedOutput {
+        bytes,
+        hash,
+        records,
+        lossy_changes,
+        ..
+    } = completed;
+    let totals = JobTotals {
+        records,
+        lossy_changes: lossy_changes.into_iter().collect(),
+        ..JobTotals::default()
+    };
     if place == path {
-        return Ok(Some((JobTotals { files: 1, bytes, ..totals }, None)));
+        return Ok(Some((
+            JobTotals {
+                files: 1,
+                bytes,
+                ..totals
+            },
+            None,
+        )));
     }
     // An output without a name is counted when it is committed.
     let file = CompleteFile::found(&place, path, true)?;
@@ -499,5 +770,8 @@ fn completed_file(record: &OutputRecord<'_>, path: &Path) -> Result<Option<(JobT
 
 /// The schema of an output: its columns and its metadata. Copied frames have no columns.
 fn file_schema(columns: Option<&SchemaRef>, original: &OriginalShard) -> SchemaRef {
-    columns.map_or_else(|| Arc::new(Schema::empty()), |columns| original.add_to(columns))
+    columns.map_or_else(
+        || Arc::new(Schema::empty()),
+        |columns| original.add_to(columns),
+    )
 }

@@ -25,26 +25,42 @@ impl OriginalShard {
     pub(crate) fn of(schema: &SchemaRef) -> Self {
         let get = |key| schema.metadata().get(key);
         let compression = get(COMPRESSION).and_then(|name| Compression::from_name(name));
-        Self { name: get(SHARD).cloned(), compression }
+        Self {
+            name: get(SHARD).cloned(),
+            compression,
+        }
     }
 
-    /// The metadata of an output of these shards: of several, the compression if all have the same one, and no name.
+    /// The metadata of an output of these shards: of several, the compression if all have the same
+    /// one, and no name.
     pub(crate) fn common<'o>(mut shards: impl Iterator<Item = &'o Self>) -> Self {
-        let Some(first) = shards.next().cloned() else { return Self::default() };
+        let Some(first) = shards.next().cloned() else {
+            return Self::default();
+        };
         shards.fold(first, |common, shard| Self {
             name: None,
-            compression: common.compression.filter(|compression| shard.compression == Some(*compression)),
+            compression: common
+                .compression
+                .filter(|compression| shard.compression == Some(*compression)),
         })
     }
 
-    /// Returns `schema` with this metadata in place of the metadata of the file that it was read from.
+    /// Returns `schema` with this metadata in place of the metadata of the file that it was read
+    /// from.
     pub(crate) fn add_to(&self, schema: &SchemaRef) -> SchemaRef {
         let mut metadata = schema.metadata().clone();
         metadata.remove(SHARD);
         metadata.remove(COMPRESSION);
         metadata.remove(checksums::KEY);
-        metadata.extend(self.name.iter().map(|name| (SHARD.to_owned(), name.clone())));
-        let compression = self.compression.iter().map(|compression| compression.name().to_owned());
+        metadata.extend(
+            self.name
+                .iter()
+                .map(|name| (SHARD.to_owned(), name.clone())),
+        );
+        let compression = self
+            .compression
+            .iter()
+            .map(|compression| compression.name().to_owned());
         metadata.extend(compression.map(|name| (COMPRESSION.to_owned(), name)));
         Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
     }
@@ -60,13 +76,24 @@ impl OriginalShard {
         }
     }
 
-    /// The name of the output of `shard`, relative to the folder of outputs. TFRecord outputs get the name of this shard.
-    pub(crate) fn output_name(&self, shard: &Shard, target: Target, compression: Compression) -> PathBuf {
+    /// The name of the output of `shard`, relative to the folder of outputs. TFRecord outputs get
+    /// the name of this shard.
+    pub(crate) fn output_name(
+        &self,
+        shard: &Shard,
+        target: Target,
+        compression: Compression,
+    ) -> PathBuf {
         let original = self.name.as_deref().filter(|_| target == Target::TfRecord);
         let was = self.compression.unwrap_or(Compression::None);
-        let restored = original.and_then(|name| file_names::original_name(&shard.name, name, was, compression));
+        let restored = original
+            .and_then(|name| file_names::original_name(&shard.name, name, was, compression));
         restored.unwrap_or_else(|| {
-            let suffix = if target == Target::TfRecord { compression.suffix() } else { "" };
+            let suffix = if target == Target::TfRecord {
+                compression.suffix()
+            } else {
+                ""
+            };
             file_names::output_name(&shard.name, &format!("{}{suffix}", target.name()))
         })
     }

@@ -1,7 +1,9 @@
-//! The part of the shards that a run converts, and the checks that its outputs are those of one run over all shards.
+//! The part of the shards that a run converts, and the checks that its outputs are those of one run
+//! over all shards.
 //!
-//! Each process of a conversion in parts finds all shards, names all outputs and infers the columns of all records. It then
-//! converts the shards of its part alone. Nothing is passed from one process to another.
+//! Each process of a conversion in parts finds all shards, names all outputs and infers the columns
+//! of all records. It then converts the shards of its part alone. Nothing is passed from one
+//! process to another.
 
 use std::{
     fs,
@@ -19,13 +21,20 @@ use crate::{ConvertOptions, Error, Result, Target, journal::Journal};
 /// # Errors
 /// [`Error::Usage`] if a part cannot have the outputs of one run.
 pub(crate) fn own_shards(shards: &[Shard], options: &ConvertOptions) -> Result<Range<usize>> {
-    let Some(part) = options.part else { return Ok(0..shards.len()) };
+    let Some(part) = options.part else {
+        return Ok(0..shards.len());
+    };
     let refuse = |what: &str| Err(Error::Usage(format!("a part of a conversion {what}")));
     if options.reshard.is_some() {
-        return refuse("writes one output for each of its shards, and cannot cut new shards of all of them");
+        return refuse(
+            "writes one output for each of its shards, and cannot cut new shards of all of them",
+        );
     }
     if let Some(stream) = shards.iter().find(|shard| shard.is_stream()) {
-        let (path, why) = (stream.path.display(), "which other processes cannot read again: name files");
+        let (path, why) = (
+            stream.path.display(),
+            "which other processes cannot read again: name files",
+        );
         return refuse(&format!("cannot read {path}, {why}"));
     }
     Ok(part.range(shards))
@@ -52,8 +61,8 @@ pub(crate) fn check(shards: &[Shard], plan: &Plan, options: &ConvertOptions) -> 
     Ok(())
 }
 
-/// The first shard in the folder of the outputs that an output could be taken for. Outputs of another kind than the sources are no
-/// sources, also if all are in one folder.
+/// The first shard in the folder of the outputs that an output could be taken for. Outputs of
+/// another kind than the sources are no sources, also if all are in one folder.
 fn source_among_outputs<'s>(shards: &'s [Shard], plan: &Plan, folder: &Path) -> Option<&'s Shard> {
     let resolved = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = resolved(folder);
@@ -62,10 +71,14 @@ fn source_among_outputs<'s>(shards: &'s [Shard], plan: &Plan, folder: &Path) -> 
         ShardFormat::Parquet | ShardFormat::Arrow => plan.target != Target::TfRecord,
         ShardFormat::Csv | ShardFormat::Json => false,
     };
-    shards.iter().filter(is_kind_of_outputs).find(|shard| resolved(&shard.path).starts_with(&folder))
+    shards
+        .iter()
+        .filter(is_kind_of_outputs)
+        .find(|shard| resolved(&shard.path).starts_with(&folder))
 }
 
-/// Checks that no conversion of all shards has its journal, at this path, in the folder of the outputs.
+/// Checks that no conversion of all shards has its journal, at this path, in the folder of the
+/// outputs.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is one.

@@ -46,13 +46,21 @@ impl PlannedOutputs {
         match naming {
             Naming::One(Destination::File(path)) => Self::Files(vec![path.clone()]),
             Naming::One(Destination::Stream) => Self::Stream,
-            Naming::Set { folder, stem, extension, count: Some(count) } => {
+            Naming::Set {
+                folder,
+                stem,
+                extension,
+                count: Some(count),
+            } => {
                 let file = |number| folder.join(tf_shard_name(stem, number, *count, extension));
                 Self::Files((0..*count).map(file).collect())
             }
-            Naming::Set { folder, stem, extension, count: None } => {
-                Self::Numbered(folder.join(format!("{stem}-*-of-*.{extension}")))
-            }
+            Naming::Set {
+                folder,
+                stem,
+                extension,
+                count: None,
+            } => Self::Numbered(folder.join(format!("{stem}-*-of-*.{extension}"))),
         }
     }
 

@@ -22,7 +22,8 @@ pub(crate) struct Conversion<'c> {
     pub(crate) plan: &'c Plan,
     /// The properties of each shard.
     pub(crate) sources: Vec<SourceInfo>,
-    /// The numbers of the shards of each output: one shard, or all. Empty if the conversion writes new shards.
+    /// The numbers of the shards of each output: one shard, or all. Empty if the conversion writes
+    /// new shards.
     pub(crate) outputs: Vec<(Range<usize>, Destination)>,
     pub(crate) compression: OutputCompression,
     /// The columns to convert; `None` for all.
@@ -46,7 +47,8 @@ impl<'c> Conversion<'c> {
     /// Reads the properties of the shards, and checks the outputs.
     ///
     /// # Errors
-    /// Shards that cannot be opened, outputs that exist or would overwrite a source or each other, and [`Error::Cancelled`].
+    /// Shards that cannot be opened, outputs that exist or would overwrite a source or each other,
+    /// and [`Error::Cancelled`].
     pub(crate) fn new(
         shards: &'c [Shard],
         plan: &'c Plan,
@@ -56,54 +58,98 @@ impl<'c> Conversion<'c> {
         (damage, journal): (&'c DamageLog, Option<&'c Journal>),
     ) -> Result<Self> {
         let has_one_table = options.reshard.is_some() || matches!(plan.place, OutputPlace::One(..));
-        let columns = if has_one_table { TextColumns::OfAll } else { TextColumns::OfFile };
-        let unified = unify_text(shards, columns, options.jobs.max(1), &|_, _| progress.flow());
+        let columns = if has_one_table {
+            TextColumns::OfAll
+        } else {
+            TextColumns::OfFile
+        };
+        let unified = unify_text(shards, columns, options.jobs.max(1), &|_, _| {
+            progress.flow()
+        });
         if progress.is_cancelled() {
             return Err(Error::Cancelled);
         }
         unified?;
-        let sources =
-            shards.iter().map(|shard| SourceInfo::of(shard, plan.target, &options.read)).collect::<Result<Vec<_>>>()?;
+        let sources = shards
+            .iter()
+            .map(|shard| SourceInfo::of(shard, plan.target, &options.read))
+            .collect::<Result<Vec<_>>>()?;
         let mut outputs = outputs(shards, &sources, plan, compression, options)?;
-        super::check_no_source(shards, outputs.iter().filter_map(|(_, output)| output.file()))?;
+        super::check_no_source(
+            shards,
+            outputs.iter().filter_map(|(_, output)| output.file()),
+        )?;
         super::check_quarantine(options.quarantine.as_deref(), &outputs)?;
         if options.part.is_some() {
             outputs.retain(|(shards, _)| plan.own.contains(&shards.start));
         }
         let selection = ColumnSelection::of(options)?;
-        Ok(Self { shards, plan, sources, outputs, compression, selection, options, progress, damage, journal })
+        Ok(Self {
+            shards,
+            plan,
+            sources,
+            outputs,
+            compression,
+            selection,
+            options,
+            progress,
+            damage,
+            journal,
+        })
     }
 
     /// Bytes of the shards that are converted, as stored.
     pub(crate) fn bytes(&self) -> u64 {
-        self.shards.get(self.plan.own.clone()).unwrap_or_default().iter().map(|shard| shard.size).sum()
+        self.shards
+            .get(self.plan.own.clone())
+            .unwrap_or_default()
+            .iter()
+            .map(|shard| shard.size)
+            .sum()
     }
 
     pub(crate) fn context(&self) -> ReadContext<'c> {
-        let ConvertOptions { read: options, jobs: workers, .. } = *self.options;
-        ReadContext { options, workers, progress: self.progress, damage: self.damage }
+        let ConvertOptions {
+            read: options,
+            jobs: workers,
+            ..
+        } = *self.options;
+        ReadContext {
+            options,
+            workers,
+            progress: self.progress,
+            damage: self.damage,
+        }
     }
 
     /// Whether the sources are TFRecord files, not Parquet or Arrow files. They are never mixed.
     pub(crate) fn reads_tfrecord(&self) -> bool {
-        self.shards.first().is_some_and(|shard| shard.format == ShardFormat::TfRecord)
+        self.shards
+            .first()
+            .is_some_and(|shard| shard.format == ShardFormat::TfRecord)
     }
 
-    /// Whether TFRecord is decoded, for which columns are needed. Otherwise frames are copied, or the sources are Parquet or
-    /// Arrow, or none is converted.
+    /// Whether TFRecord is decoded, for which columns are needed. Otherwise frames are copied, or
+    /// the sources are Parquet or Arrow, or none is converted.
     pub(crate) fn decodes(&self) -> bool {
         self.reads_tfrecord()
             && !self.plan.own.is_empty()
             && (self.plan.target != Target::TfRecord || self.selection.is_some())
     }
 
-    /// Infers the columns from all records, or from a sample. Calls `on_bytes` with the number of further bytes read.
+    /// Infers the columns from all records, or from a sample. Calls `on_bytes` with the number of
+    /// further bytes read.
     ///
     /// # Errors
     /// Records that cannot be read, and [`Error::Cancelled`].
-    pub(crate) fn infer(&self, sample: Sample, on_bytes: &(dyn Fn(u64) + Sync)) -> Result<Inferred> {
-        // The conversion verifies the CRC of every record, so that inference verifies only records that do not parse.
-        // Where corrupt records are skipped, inference verifies every record, so that it skips the same ones.
+    pub(crate) fn infer(
+        &self,
+        sample: Sample,
+        on_bytes: &(dyn Fn(u64) + Sync),
+    ) -> Result<Inferred> {
+        // The conversion verifies the CRC of every record, so that inference verifies only records
+        // that do not parse. Where corrupt records are skipped, inference verifies every record, so
+        // that it skips the same ones.
         let read = self.options.read;
         let verify = match self.options.verify_crc {
             VerifyCrc::Always if read.on_error == OnError::Fail => VerifyCrc::OnParseFailure,
@@ -121,7 +167,11 @@ impl<'c> Conversion<'c> {
             on_bytes(bytes);
             self.progress.flow()
         });
-        if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(inferred?) }
+        if self.progress.is_cancelled() {
+            Err(Error::Cancelled)
+        } else {
+            Ok(inferred?)
+        }
     }
 }
 
@@ -129,22 +179,39 @@ impl SourceInfo {
     fn of(shard: &Shard, target: Target, read: &ReadOptions) -> Result<Self> {
         // A Parquet or Arrow file of another part, which has no local copy.
         if is_unread(shard) {
-            return Ok(Self { schema: None, parquet: None, original: OriginalShard::default() });
+            return Ok(Self {
+                schema: None,
+                parquet: None,
+                original: OriginalShard::default(),
+            });
         }
         if shard.format == ShardFormat::Parquet && target != Target::TfRecord {
             return Self::of_parquet(shard, target, read);
         }
         if let Some(schema) = schema_within(shard, &read.limits)? {
-            return Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema), parquet: None });
+            return Ok(Self {
+                original: OriginalShard::of(&schema),
+                schema: Some(schema),
+                parquet: None,
+            });
         }
         let compression = match (shard.is_stream(), shard.compression()) {
             (true, _) => None,
             (false, None) => Some(ShardReader::open(shard, read)?.compression()),
             (false, known) => known,
         };
-        // Metadata is UTF-8. A name that is not UTF-8 is not stored: a conversion back uses the name of the output.
-        let name = shard.name.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-        Ok(Self { schema: None, parquet: None, original: OriginalShard { name, compression } })
+        // Metadata is UTF-8. A name that is not UTF-8 is not stored: a conversion back uses the
+        // name of the output.
+        let name = shard
+            .name
+            .file_name()
+            .and_then(|name| name.to_str())
+            .map(str::to_owned);
+        Ok(Self {
+            schema: None,
+            parquet: None,
+            original: OriginalShard { name, compression },
+        })
     }
 
     /// The properties of a Parquet file whose types the outputs get.
@@ -156,18 +223,24 @@ impl SourceInfo {
         };
         let schema = with_folder_columns(shard, &schema);
         check_columns(&schema, &read.limits).map_err(|e| Error::codec(&shard.path, e))?;
-        Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema), parquet: Some(file.parquet_schema()) })
+        Ok(Self {
+            original: OriginalShard::of(&schema),
+            schema: Some(schema),
+            parquet: Some(file.parquet_schema()),
+        })
     }
 }
 
-/// Whether a shard is in a store and cannot be read from start to end, and has no local copy: it is of another part.
+/// Whether a shard is in a store and cannot be read from start to end, and has no local copy: it is
+/// of another part.
 fn is_unread(shard: &Shard) -> bool {
     shard.is_remote() && shard.format != ShardFormat::TfRecord
 }
 
-/// The numbers of the shards of each output, and the output: one of each shard, or one of all; empty if the conversion writes new
-/// shards. Checks that the outputs can be written. The names of outputs of Parquet and Arrow files are in these files, so that those of
-/// other parts in a store are not known.
+/// The numbers of the shards of each output, and the output: one of each shard, or one of all;
+/// empty if the conversion writes new shards. Checks that the outputs can be written. The names of
+/// outputs of Parquet and Arrow files are in these files, so that those of other parts in a store
+/// are not known.
 fn outputs(
     shards: &[Shard],
     sources: &[SourceInfo],
@@ -177,7 +250,10 @@ fn outputs(
 ) -> Result<Vec<(Range<usize>, Destination)>> {
     let folder = match &plan.place {
         OutputPlace::One(output, _) => {
-            let one = shards.first().zip(output.file()).map(|(shard, path)| (shard, path.to_owned()));
+            let one = shards
+                .first()
+                .zip(output.file())
+                .map(|(shard, path)| (shard, path.to_owned()));
             super::check_outputs(&Vec::from_iter(one), options)?;
             return Ok(vec![(0..shards.len(), output.clone())]);
         }
@@ -186,7 +262,11 @@ fn outputs(
     if options.reshard.is_some() {
         return Ok(Vec::new());
     }
-    let known = shards.iter().zip(sources).enumerate().filter(|(_, (shard, _))| !is_unread(shard));
+    let known = shards
+        .iter()
+        .zip(sources)
+        .enumerate()
+        .filter(|(_, (shard, _))| !is_unread(shard));
     let output = |(number, (shard, source)): (usize, (_, &SourceInfo))| {
         let compression = compression_of(source.original.resolve(compression));
         let path = folder.join(source.original.output_name(shard, plan.target, compression));

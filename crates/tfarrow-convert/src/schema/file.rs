@@ -1,4 +1,5 @@
-//! Schema files: the columns of a Parquet or Arrow file, or the JSON of `tfarrow schema --format json`.
+//! Schema files: the columns of a Parquet or Arrow file, or the JSON of `tfarrow schema --format
+//! json`.
 
 use std::path::Path;
 
@@ -24,7 +25,10 @@ pub fn read_schema(path: &Path) -> Result<SchemaRef> {
 }
 
 fn read_json(path: &Path) -> Result<SchemaRef> {
-    let invalid = |source| Error::NotASchema { path: path.to_owned(), source };
+    let invalid = |source| Error::NotASchema {
+        path: path.to_owned(),
+        source,
+    };
     let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     let json = serde_json::from_slice(&text).map_err(|e| invalid(NotASchema::Json(e)))?;
     json::from_json(&json).map_err(|e| invalid(NotASchema::Schema(e)))

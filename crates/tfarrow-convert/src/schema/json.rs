@@ -1,4 +1,5 @@
-//! The schema of a data set as JSON, which the command `schema` prints and [`read_schema`](crate::read_schema) reads.
+//! The schema of a data set as JSON, which the command `schema` prints and
+//! [`read_schema`](crate::read_schema) reads.
 //!
 //! ```json
 //! {
@@ -28,7 +29,8 @@ use serde_json::{Map, Value, json};
 use tfarrow_codec::{
     Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
     schema::{
-        ROLE, examples_field, feature_of, fields_of_examples, raw_schema, record_type_of, role_of, with_record_type,
+        ROLE, examples_field, feature_of, fields_of_examples, raw_schema, record_type_of, role_of,
+        with_record_type,
     },
 };
 use tfarrow_scan::Inferred;
@@ -37,7 +39,8 @@ use crate::SchemaJsonError;
 
 type Result<T, E = SchemaJsonError> = std::result::Result<T, E>;
 
-/// The JSON of an inferred schema. `schema` has the columns; features of more than one kind may have none.
+/// The JSON of an inferred schema. `schema` has the columns; features of more than one kind may
+/// have none.
 pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
     let record_type = record_type_of(schema);
     let summary = &inferred.summary;
@@ -48,17 +51,34 @@ pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
         let field = columns.get(&(feature.name.as_str(), role)).copied();
         features.push(feature_to_json(feature, role, field, inferred));
     }
-    let own = |field: &&std::sync::Arc<Field>| matches!(role_of(field), Some(Role::Record | Role::Unset));
-    features.extend(schema.fields().iter().filter(own).map(|field| column_to_json(field)));
+    let own =
+        |field: &&std::sync::Arc<Field>| matches!(role_of(field), Some(Role::Record | Role::Unset));
+    features.extend(
+        schema
+            .fields()
+            .iter()
+            .filter(own)
+            .map(|field| column_to_json(field)),
+    );
     json!({"record_type": record_type.name(), "records": summary.records(), "features": features})
 }
 
 /// The columns of a schema, and the fields of the examples of a list, by feature name and role.
 pub fn columns_of(schema: &Schema) -> HashMap<(&str, Role), &Field> {
-    let columns = schema.fields().iter().filter_map(|field| Some((role_of(field)?, field)));
-    let examples = schema.fields().iter().filter_map(|field| fields_of_examples(field)).flatten();
+    let columns = schema
+        .fields()
+        .iter()
+        .filter_map(|field| Some((role_of(field)?, field)));
+    let examples = schema
+        .fields()
+        .iter()
+        .filter_map(|field| fields_of_examples(field))
+        .flatten();
     let of_examples = examples.map(|field| (Role::Examples, field));
-    columns.chain(of_examples).map(|(role, field)| ((feature_of(field), role), field.as_ref())).collect()
+    columns
+        .chain(of_examples)
+        .map(|(role, field)| ((feature_of(field), role), field.as_ref()))
+        .collect()
 }
 
 /// The JSON of a column without a feature: raw records, or names of features without a kind.
@@ -67,7 +87,12 @@ fn column_to_json(field: &Field) -> Value {
     json!({"name": field.name(), "role": role, "arrow": type_name(field.data_type())})
 }
 
-fn feature_to_json(feature: &FeatureSummary, role: Role, field: Option<&Field>, inferred: &Inferred) -> Value {
+fn feature_to_json(
+    feature: &FeatureSummary,
+    role: Role,
+    field: Option<&Field>,
+    inferred: &Inferred,
+) -> Value {
     let mut json = Map::new();
     let mut put = |key: &str, value: Value| json.insert(key.to_owned(), value);
     put("name", json!(feature.name));
@@ -76,9 +101,20 @@ fn feature_to_json(feature: &FeatureSummary, role: Role, field: Option<&Field>, 
     }
     put("role", json!(role.name()));
     put("kind", json!(feature.kind().map(Kind::name)));
-    put("arrow", json!(field.map(|field| type_name(field.data_type()))));
+    put(
+        "arrow",
+        json!(field.map(|field| type_name(field.data_type()))),
+    );
     put("present", json!(feature.present));
-    put("missing", json!(inferred.summary.instances(feature.role).saturating_sub(feature.present)));
+    put(
+        "missing",
+        json!(
+            inferred
+                .summary
+                .instances(feature.role)
+                .saturating_sub(feature.present)
+        ),
+    );
     put("unset", json!(feature.unset));
     if let Some((min, max)) = feature.steps {
         put("steps", json!([min, max]));
@@ -120,7 +156,9 @@ fn place_to_json(place: Place, inferred: &Inferred) -> Value {
 pub fn from_json(json: &Value) -> Result<SchemaRef> {
     let name = text(json, "record_type", "the schema")?;
     let record_type = RecordType::from_name(name).ok_or_else(|| {
-        invalid(format!("record_type: expected example, sequence-example, example-list or raw, found {name:?}"))
+        invalid(format!(
+            "record_type: expected example, sequence-example, example-list or raw, found {name:?}"
+        ))
     })?;
     let features = json.get("features").and_then(Value::as_array);
     let features = features.ok_or_else(|| invalid("expected a list `features`"))?;
@@ -129,7 +167,10 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
     for feature in features {
         if let Some(field) = field_from_json(feature, record_type)? {
             if !names.insert(field.name().clone()) {
-                return Err(invalid(format!("two columns have the name {:?}", field.name())));
+                return Err(invalid(format!(
+                    "two columns have the name {:?}",
+                    field.name()
+                )));
             }
             fields.push(field);
         }
@@ -141,8 +182,12 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
     });
     match record_type {
         RecordType::Raw => Ok(raw_schema(Values::Binary)),
-        RecordType::Message => Err(invalid("record_type: the columns of messages follow from their descriptors")),
-        RecordType::Example | RecordType::SequenceExample => Ok(with_record_type(fields, record_type)),
+        RecordType::Message => Err(invalid(
+            "record_type: the columns of messages follow from their descriptors",
+        )),
+        RecordType::Example | RecordType::SequenceExample => {
+            Ok(with_record_type(fields, record_type))
+        }
         RecordType::ExampleList => Ok(with_record_type(with_examples(fields), record_type)),
     }
 }
@@ -156,7 +201,10 @@ fn with_examples(fields: Vec<Field>) -> Vec<Field> {
         metadata.insert(ROLE.to_owned(), Role::Feature.name().to_owned());
         field.with_metadata(metadata)
     };
-    fields.push(examples_field(examples.into_iter().map(as_feature).collect(), &fields));
+    fields.push(examples_field(
+        examples.into_iter().map(as_feature).collect(),
+        &fields,
+    ));
     fields
 }
 
@@ -164,7 +212,11 @@ fn with_examples(fields: Vec<Field>) -> Vec<Field> {
 fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field>> {
     let feature = text(json, "name", "a feature")?;
     let place = format!("feature {feature:?}");
-    if let Some(kinds) = json.get("kinds").and_then(Value::as_object).filter(|_| json["arrow"].is_null()) {
+    if let Some(kinds) = json
+        .get("kinds")
+        .and_then(Value::as_object)
+        .filter(|_| json["arrow"].is_null())
+    {
         let kinds: Vec<_> = kinds.keys().map(String::as_str).collect();
         return Err(invalid(format!(
             "{place} has more than one kind ({}): set `arrow`, or remove the feature",
@@ -186,8 +238,17 @@ fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field
     if let Some(kind) = kind.filter(|kind| Kind::from_name(kind) != Some(values.kind())) {
         return Err(invalid(format!("{place}: a {kind} cannot be {arrow}")));
     }
-    let column = json.get("column").and_then(Value::as_str).unwrap_or(feature);
-    let field = Column { feature: feature.to_owned(), role, shape, values }.field(column);
+    let column = json
+        .get("column")
+        .and_then(Value::as_str)
+        .unwrap_or(feature);
+    let field = Column {
+        feature: feature.to_owned(),
+        role,
+        shape,
+        values,
+    }
+    .field(column);
     // The examples of a list are decoded as records of their own.
     if role != Role::Examples {
         Column::try_new(&field, record_type).map_err(SchemaJsonError::Column)?;
@@ -195,7 +256,12 @@ fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field
     Ok(Some(field))
 }
 
-fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordType) -> Result<Role> {
+fn role_from_json(
+    json: &Value,
+    place: &str,
+    shape: Shape,
+    record_type: RecordType,
+) -> Result<Role> {
     let Some(name) = json.get("role").and_then(Value::as_str) else {
         return Ok(match (record_type, shape) {
             (RecordType::Raw | RecordType::Message, _) => Role::Record,
@@ -212,11 +278,18 @@ fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordTy
         RecordType::ExampleList => &[Role::Context, Role::Examples, Role::Unset],
     };
     let role = roles.iter().find(|role| role.name() == name).copied();
-    role.ok_or_else(|| invalid(format!("{place}: {} records have no role {name:?}", record_type.name())))
+    role.ok_or_else(|| {
+        invalid(format!(
+            "{place}: {} records have no role {name:?}",
+            record_type.name()
+        ))
+    })
 }
 
 fn text<'a>(json: &'a Value, key: &str, place: &str) -> Result<&'a str> {
-    json.get(key).and_then(Value::as_str).ok_or_else(|| invalid(format!("{place}: expected a string `{key}`")))
+    json.get(key)
+        .and_then(Value::as_str)
+        .ok_or_else(|| invalid(format!("{place}: expected a string `{key}`")))
 }
 
 fn invalid(message: impl Into<String>) -> SchemaJsonError {
@@ -233,11 +306,20 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Utf8 | DataType::Utf8View => "utf8".to_owned(),
         DataType::Struct(fields) => {
             // Names are from data, and may have control characters.
-            let field = |field: &FieldRef| format!("{}: {}", field.name().escape_debug(), type_name(field.data_type()));
+            let field = |field: &FieldRef| {
+                format!(
+                    "{}: {}",
+                    field.name().escape_debug(),
+                    type_name(field.data_type())
+                )
+            };
             let fields: Vec<_> = fields.iter().map(field).collect();
             format!("struct<{}>", fields.join(", "))
         }
-        other if other.is_numeric() || matches!(other, DataType::Boolean | DataType::Date32 | DataType::Null) => {
+        other
+            if other.is_numeric()
+                || matches!(other, DataType::Boolean | DataType::Date32 | DataType::Null) =>
+        {
             other.to_string().to_lowercase()
         }
         other => other.to_string(),
@@ -245,8 +327,12 @@ pub fn type_name(data_type: &DataType) -> String {
 }
 
 fn parse_type(name: &str) -> Option<(Shape, Values)> {
-    let item =
-        |name: &str| name.trim().strip_prefix("list<").and_then(|rest| rest.strip_suffix('>')).map(str::to_owned);
+    let item = |name: &str| {
+        name.trim()
+            .strip_prefix("list<")
+            .and_then(|rest| rest.strip_suffix('>'))
+            .map(str::to_owned)
+    };
     let (shape, value) = match item(name) {
         None => (Shape::Scalar, name.to_owned()),
         Some(list) => match item(&list) {
@@ -271,7 +357,13 @@ mod tests {
     use super::*;
 
     fn column(feature: &str, role: Role, shape: Shape, values: Values, name: &str) -> Field {
-        Column { feature: feature.to_owned(), role, shape, values }.field(name)
+        Column {
+            feature: feature.to_owned(),
+            role,
+            shape,
+            values,
+        }
+        .field(name)
     }
 
     fn check(fields: Vec<Field>, record_type: RecordType, json: Value) {
@@ -294,10 +386,23 @@ mod tests {
     fn columns_keep_their_names_and_roles() {
         let fields = vec![
             column("a", Role::Context, Shape::List, Values::Float32, "a"),
-            column("a", Role::Sequence, Shape::Steps, Values::Binary, "feature_lists/a"),
-            column("_tfarrow_unset", Role::Unset, Shape::List, Values::Utf8, "_tfarrow_unset"),
+            column(
+                "a",
+                Role::Sequence,
+                Shape::Steps,
+                Values::Binary,
+                "feature_lists/a",
+            ),
+            column(
+                "_tfarrow_unset",
+                Role::Unset,
+                Shape::List,
+                Values::Utf8,
+                "_tfarrow_unset",
+            ),
         ];
-        // Columns are sorted by name, with tfarrow's own last, independently of the order in the JSON.
+        // Columns are sorted by name, with tfarrow's own last, independently of the order in the
+        // JSON.
         let json = json!({"record_type": "sequence-example", "features": [
             {"name": "_tfarrow_unset", "role": "unset", "arrow": "list<utf8>"},
             {"name": "a", "column": "feature_lists/a", "role": "sequence", "arrow": "list<list<binary>>"},
@@ -314,7 +419,10 @@ mod tests {
                 json!({"record_type": "x"}),
                 "record_type: expected example, sequence-example, example-list or raw, found \"x\"",
             ),
-            (json!({"record_type": "example"}), "expected a list `features`"),
+            (
+                json!({"record_type": "example"}),
+                "expected a list `features`",
+            ),
             (feature(json!({})), "a feature: expected a string `name`"),
             (
                 feature(json!({"name": "a", "arrow": "int64", "kind": "float_list"})),
@@ -325,16 +433,21 @@ mod tests {
                 "feature \"a\": example records have no role \"sequence\"",
             ),
             (
-                feature(json!({"name": "a", "arrow": null, "kinds": {"int64_list": {}, "float_list": {}}})),
+                feature(
+                    json!({"name": "a", "arrow": null, "kinds": {"int64_list": {}, "float_list": {}}}),
+                ),
                 "feature \"a\" has more than one kind (int64_list, float_list): set `arrow`, or remove the feature",
             ),
         ];
         for (json, message) in cases {
             assert_eq!(from_json(&json).unwrap_err().to_string(), message);
         }
-        let error = from_json(&feature(json!({"name": "a", "arrow": "int32"}))).unwrap_err().to_string();
+        let error = from_json(&feature(json!({"name": "a", "arrow": "int32"})))
+            .unwrap_err()
+            .to_string();
         assert!(
-            error.starts_with("feature \"a\": arrow: expected int64, float32") && error.ends_with("found \"int32\""),
+            error.starts_with("feature \"a\": arrow: expected int64, float32")
+                && error.ends_with("found \"int32\""),
             "{error}"
         );
     }
@@ -343,9 +456,20 @@ mod tests {
     fn type_names_round_trip() {
         for name in ["int64", "list<float32>", "list<list<utf8>>", "binary"] {
             let (shape, values) = parse_type(name).unwrap();
-            let column = Column { feature: String::new(), role: Role::Feature, shape, values };
+            let column = Column {
+                feature: String::new(),
+                role: Role::Feature,
+                shape,
+                values,
+            };
             assert_eq!(type_name(&column.data_type()), name);
         }
-        assert_eq!(type_name(&DataType::List(Arc::new(Field::new_list_field(DataType::Utf8View, true)))), "list<utf8>");
+        assert_eq!(
+            type_name(&DataType::List(Arc::new(Field::new_list_field(
+                DataType::Utf8View,
+                true
+            )))),
+            "list<utf8>"
+        );
     }
 }

@@ -5,8 +5,8 @@
 //! a worker every worker          every worker                 the last worker         at once, or after all jobs
 //! ```
 //!
-//! A job is made when a worker begins it, and dropped when its outputs are complete: a data set may have hundreds of thousands of
-//! shards.
+//! A job is made when a worker begins it, and dropped when its outputs are complete: a data set may
+//! have hundreds of thousands of shards.
 
 use std::{
     collections::VecDeque,
@@ -33,8 +33,14 @@ use crate::{
 pub(crate) enum Naming {
     /// One output.
     One(Destination),
-    /// Numbered shards in a folder. `count` is `None` until all shards are written if their number is not known before.
-    Set { folder: PathBuf, stem: String, extension: String, count: Option<usize> },
+    /// Numbered shards in a folder. `count` is `None` until all shards are written if their number
+    /// is not known before.
+    Set {
+        folder: PathBuf,
+        stem: String,
+        extension: String,
+        count: Option<usize>,
+    },
 }
 
 impl Naming {
@@ -42,9 +48,17 @@ impl Naming {
     fn destination(&self, number: usize) -> Destination {
         match self {
             Self::One(destination) => destination.clone(),
-            Self::Set { folder, stem, extension, count } => {
-                Destination::File(folder.join(tf_shard_name(stem, number, count.unwrap_or(0), extension)))
-            }
+            Self::Set {
+                folder,
+                stem,
+                extension,
+                count,
+            } => Destination::File(folder.join(tf_shard_name(
+                stem,
+                number,
+                count.unwrap_or(0),
+                extension,
+            ))),
         }
     }
 }
@@ -60,7 +74,8 @@ pub(crate) enum CommitMode {
 
 /// A job of any route.
 pub(crate) trait Job: Task {
-    /// Converts units on this thread until the job has none left. The last worker to leave completes the outputs, and returns them.
+    /// Converts units on this thread until the job has none left. The last worker to leave
+    /// completes the outputs, and returns them.
     ///
     /// # Errors
     /// The first error of this worker. The job is then abandoned.
@@ -85,7 +100,9 @@ pub(crate) struct CompletedJob {
 
 impl CompletedJob {
     pub(crate) fn new(closed: ClosedJob) -> Self {
-        Self { closed: Lock::new(Some(closed)) }
+        Self {
+            closed: Lock::new(Some(closed)),
+        }
     }
 }
 
@@ -127,9 +144,11 @@ pub(crate) struct RouteJob<'p, R: Route> {
 #[derive(Default)]
 pub(crate) struct OutputRecord<'p> {
     pub(crate) journal: Option<&'p Journal>,
-    /// The numbers of the shards that the output is made of; empty for new shards, which have no record.
+    /// The numbers of the shards that the output is made of; empty for new shards, which have no
+    /// record.
     pub(crate) shards: Range<usize>,
-    /// For the journal: the [hash](crate::output::made_of::source_of) of the shards and their columns.
+    /// For the journal: the [hash](crate::output::made_of::source_of) of the shards and their
+    /// columns.
     pub(crate) source: u64,
     /// For an object: all that it is made of. `None` for a file, and if that is not known.
     pub(crate) made_of: Option<MadeOf>,
@@ -168,7 +187,9 @@ impl JobTotals {
 }
 
 fn add_changes(changes: &mut LossyChanges, others: LossyChanges) {
-    others.into_iter().for_each(|(change, count)| *changes.entry(change).or_default() += count);
+    others
+        .into_iter()
+        .for_each(|(change, count)| *changes.entry(change).or_default() += count);
 }
 
 /// The outputs of a job, which are written one after the other.
@@ -183,7 +204,8 @@ struct Outputs<'p, F: FileFormat> {
 }
 
 impl<F: FileFormat> Outputs<'_, F> {
-    /// The writer of output `number`. Completes all outputs before it, those without pieces included.
+    /// The writer of output `number`. Completes all outputs before it, those without pieces
+    /// included.
     fn writer(&mut self, number: usize) -> Result<&mut F::Writer> {
         while self.closed.len() < number {
             self.close_open()?;
@@ -198,10 +220,14 @@ impl<F: FileFormat> Outputs<'_, F> {
     fn create(&self, number: usize) -> Result<F::Writer> {
         let destination = self.naming.destination(number);
         match (&self.naming, &destination) {
-            // A resumed run takes `count` from the shards in the folder; this conversion writes more than those.
-            (Naming::Set { count: Some(count), .. }, Destination::File(path)) if number >= *count => {
-                Err(Error::Differs { path: path.clone() })
-            }
+            // A resumed run takes `count` from the shards in the folder; this conversion writes
+            // more than those.
+            (
+                Naming::Set {
+                    count: Some(count), ..
+                },
+                Destination::File(path),
+            ) if number >= *count => Err(Error::Differs { path: path.clone() }),
             _ => {
                 let output = Output::create(&destination, &self.options, self.journal)?;
                 self.format.create(destination.name(), output)
@@ -219,11 +245,14 @@ impl<F: FileFormat> Outputs<'_, F> {
         Ok(())
     }
 
-    /// Completes all outputs. They have no names yet: those of new shards contain the number of shards.
+    /// Completes all outputs. They have no names yet: those of new shards contain the number of
+    /// shards.
     fn close(&mut self) -> Result<()> {
         let wanted = match &self.naming {
             Naming::One(_) => 1,
-            Naming::Set { count, .. } => count.unwrap_or(self.closed.len() + usize::from(self.open.is_some())).max(1),
+            Naming::Set { count, .. } => count
+                .unwrap_or(self.closed.len() + usize::from(self.open.is_some()))
+                .max(1),
         };
         while self.closed.len() < wanted {
             self.close_open()?;
@@ -232,7 +261,8 @@ impl<F: FileFormat> Outputs<'_, F> {
             *count = Some(wanted);
         }
         for (number, output) in mem::take(&mut self.closed).into_iter().enumerate() {
-            self.closed.push(output.named(self.naming.destination(number))?);
+            self.closed
+                .push(output.named(self.naming.destination(number))?);
         }
         Ok(())
     }
@@ -241,15 +271,32 @@ impl<F: FileFormat> Outputs<'_, F> {
     fn take_closed(&mut self) -> Vec<UnnamedOutput> {
         let is_listed = self.journal.is_some() && matches!(self.naming, Naming::One(_));
         let options = &self.options;
-        let unnamed = |output| UnnamedOutput { output, options: options.clone(), is_listed };
-        mem::take(&mut self.closed).into_iter().map(unnamed).collect()
+        let unnamed = |output| UnnamedOutput {
+            output,
+            options: options.clone(),
+            is_listed,
+        };
+        mem::take(&mut self.closed)
+            .into_iter()
+            .map(unnamed)
+            .collect()
     }
 
-    /// Records the complete output of a job with one output, before the output gets its name. An object has no record if a later
-    /// run has to read its source again, to report the damage and the changes.
-    fn record(&mut self, record: &OutputRecord<'_>, totals: &JobTotals, damaged: bool) -> Result<()> {
-        if let (Some(made_of), false) = (&record.made_of, damaged || !totals.lossy_changes.is_empty()) {
-            self.closed.iter_mut().for_each(|output| output.note(made_of, totals.records));
+    /// Records the complete output of a job with one output, before the output gets its name. An
+    /// object has no record if a later run has to read its source again, to report the damage and
+    /// the changes.
+    fn record(
+        &mut self,
+        record: &OutputRecord<'_>,
+        totals: &JobTotals,
+        damaged: bool,
+    ) -> Result<()> {
+        if let (Some(made_of), false) =
+            (&record.made_of, damaged || !totals.lossy_changes.is_empty())
+        {
+            self.closed
+                .iter_mut()
+                .for_each(|output| output.note(made_of, totals.records));
         }
         let (Some(journal), Naming::One(Destination::File(path)), [ClosedOutput::File(file, hash)]) =
             (self.journal, &self.naming, self.closed.as_slice())
@@ -257,7 +304,9 @@ impl<F: FileFormat> Outputs<'_, F> {
             return Ok(());
         };
         // The path of the part may be absolute where the path of the output is relative.
-        let Some(part) = file.part().and_then(Path::file_name) else { return Ok(()) };
+        let Some(part) = file.part().and_then(Path::file_name) else {
+            return Ok(());
+        };
         journal.record_completed(CompletedOutput {
             output: journal.name_of(path),
             part: journal.name_of(&path.with_file_name(part)),
@@ -298,20 +347,44 @@ impl<'p, R: Route> RouteJob<'p, R> {
         record: OutputRecord<'p>,
     ) -> Self {
         let format = route.format().clone();
-        let outputs = Outputs { journal: record.journal, naming, format, options, open: None, closed: Vec::new() };
+        let outputs = Outputs {
+            journal: record.journal,
+            naming,
+            format,
+            options,
+            open: None,
+            closed: Vec::new(),
+        };
         let bytes = reader.bytes();
-        let (outputs, input) = (Ordered::new(outputs), Lock::new(JobInput { reader, ended: false }));
-        Self { route, input, outputs, state: Lock::default(), context, record, bytes }
+        let (outputs, input) = (
+            Ordered::new(outputs),
+            Lock::new(JobInput {
+                reader,
+                ended: false,
+            }),
+        );
+        Self {
+            route,
+            input,
+            outputs,
+            state: Lock::default(),
+            context,
+            record,
+            bytes,
+        }
     }
 
-    /// Converts units until there are none left. Returns the number of their records, and their lossy changes.
+    /// Converts units until there are none left. Returns the number of their records, and their
+    /// lossy changes.
     fn convert_units(&self) -> Result<(u64, LossyChanges)> {
         let mut worker = self.route.worker(self.context)?;
         let mut records = 0;
         while let Some(unit) = self.next_unit()? {
             let mut progress = UnitProgress::new(self.context.progress, unit.bytes(), unit.rows());
             let (mut ticket, output) = (self.outputs.ticket(unit.number), unit.output);
-            worker.convert(unit, &mut progress, &mut |piece| ticket.write((output, piece)))?;
+            worker.convert(unit, &mut progress, &mut |piece| {
+                ticket.write((output, piece))
+            })?;
             progress.finish();
             records += progress.converted_records();
             ticket.finish()?;
@@ -321,7 +394,11 @@ impl<'p, R: Route> RouteJob<'p, R> {
 
     fn next_unit(&self) -> Result<Option<Unit<<R::Source as UnitSource>::Content>>> {
         let mut input = self.input.lock();
-        let unit = if input.ended { None } else { input.reader.next()? };
+        let unit = if input.ended {
+            None
+        } else {
+            input.reader.next()?
+        };
         input.ended |= unit.is_none();
         Ok(unit)
     }
@@ -359,9 +436,16 @@ impl<R: Route> Job for RouteJob<'_, R> {
         drop(state);
         self.outputs.with_output(|outputs| {
             outputs.close()?;
-            let is_damaged = self.record.shards.clone().any(|shard| self.context.damage.is_of(shard));
+            let is_damaged = self
+                .record
+                .shards
+                .clone()
+                .any(|shard| self.context.damage.is_of(shard));
             outputs.record(&self.record, &totals, is_damaged)?;
-            Ok(Some(ClosedJob { totals, outputs: outputs.take_closed() }))
+            Ok(Some(ClosedJob {
+                totals,
+                outputs: outputs.take_closed(),
+            }))
         })
     }
 
@@ -382,7 +466,12 @@ pub(crate) fn run<'p>(
     mode: CommitMode,
     progress: &Progress,
 ) -> Result<JobTotals> {
-    let run = Run { crew: Crew::new(begin), mode, progress, state: Lock::default() };
+    let run = Run {
+        crew: Crew::new(begin),
+        mode,
+        progress,
+        state: Lock::default(),
+    };
     let work = || {
         let result = run.work();
         if result.is_err() {
@@ -394,7 +483,8 @@ pub(crate) fn run<'p>(
     let outcome = outcome.and_then(|()| first_error(on_threads(workers, || run.commit())));
     let RunState { unnamed, totals } = run.state.into_inner();
     if outcome.as_ref().is_err_and(Error::is_passing) {
-        for UnnamedOutput { output, .. } in unnamed.into_iter().filter(|unnamed| unnamed.is_listed) {
+        for UnnamedOutput { output, .. } in unnamed.into_iter().filter(|unnamed| unnamed.is_listed)
+        {
             output.keep_uncommitted();
         }
     }
@@ -439,7 +529,10 @@ impl Run<'_, '_> {
 
     /// Gives complete outputs their names.
     fn commit(&self) -> Result<()> {
-        while let Some(UnnamedOutput { output, options, .. }) = self.next_unnamed()? {
+        while let Some(UnnamedOutput {
+            output, options, ..
+        }) = self.next_unnamed()?
+        {
             let files = u64::from(output.is_file());
             let bytes = output.persist(&options)?;
             let mut state = self.state.lock();
@@ -450,7 +543,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// The next output that has no name. Naming an object in a store can take as long as its upload.
+    /// The next output that has no name. Naming an object in a store can take as long as its
+    /// upload.
     fn next_unnamed(&self) -> Result<Option<UnnamedOutput>> {
         let mut state = self.state.lock();
         if self.progress.is_cancelled() && !state.unnamed.is_empty() {
@@ -467,9 +561,11 @@ impl Run<'_, '_> {
     }
 }
 
-/// The first error that is a cause: [`Error::Cancelled`] of a worker is the consequence of another worker's error if there
-/// is one.
+/// The first error that is a cause: [`Error::Cancelled`] of a worker is the consequence of another
+/// worker's error if there is one.
 fn first_error(results: Vec<Result<()>>) -> Result<()> {
-    let (cancelled, others): (Vec<_>, Vec<_>) = results.into_iter().partition(|r| matches!(r, Err(Error::Cancelled)));
+    let (cancelled, others): (Vec<_>, Vec<_>) = results
+        .into_iter()
+        .partition(|r| matches!(r, Err(Error::Cancelled)));
     others.into_iter().chain(cancelled).collect()
 }

@@ -1,4 +1,5 @@
-//! Workers: decode, encode or copy the units of a job, one unit after the other, to pieces of the output format.
+//! Workers: decode, encode or copy the units of a job, one unit after the other, to pieces of the
+//! output format.
 //!
 //! | worker | unit | pieces of |
 //! |---|---|---|
@@ -13,8 +14,8 @@ use arrow_buffer::Buffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, SchemaRef};
 use tfarrow_codec::{
-    BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, RecordType, Records, Summary, VerifyCrc,
-    file_schema::with_nullable_items, schema::array_count,
+    BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, RecordType, Records,
+    Summary, VerifyCrc, file_schema::with_nullable_items, schema::array_count,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
 use tfarrow_dataset::CHUNK_BYTES;
@@ -85,7 +86,11 @@ pub(crate) struct DecodeConfig {
 impl DecodeConfig {
     fn decoder(&self) -> Result<BatchDecoder> {
         let builder = DecoderBuilder::new(Arc::clone(&self.schema));
-        let builder = self.projection.iter().cloned().fold(builder, DecoderBuilder::with_projection);
+        let builder = self
+            .projection
+            .iter()
+            .cloned()
+            .fold(builder, DecoderBuilder::with_projection);
         builder
             .with_verify_crc(self.verify_crc)
             .with_on_error(self.on_error)
@@ -96,7 +101,10 @@ impl DecodeConfig {
     }
 
     fn exact_column(&self) -> Result<Option<ExactColumn>> {
-        let column = self.exact.then(|| ExactColumn::new(Arc::clone(&self.schema))).transpose();
+        let column = self
+            .exact
+            .then(|| ExactColumn::new(Arc::clone(&self.schema)))
+            .transpose();
         column.map_err(|source| Error::Columns { path: None, source })
     }
 }
@@ -114,21 +122,41 @@ pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
 }
 
 impl<'j, F: RowFormat> DecodeWorker<'j, F> {
-    pub(crate) fn new(decoding: &DecodeConfig, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
+    pub(crate) fn new(
+        decoding: &DecodeConfig,
+        format: &'j F,
+        context: ReadContext<'j>,
+    ) -> Result<Self> {
         let (decoder, exact) = (decoding.decoder()?, decoding.exact_column()?);
         let (sampled, selection) = (decoding.sampled, decoding.selection.clone());
         let encoder = format.encoder()?;
-        Ok(Self { sampled, selection, decoder, exact, encoder, context, memory: Vec::new() })
+        Ok(Self {
+            sampled,
+            selection,
+            decoder,
+            exact,
+            encoder,
+            context,
+            memory: Vec::new(),
+        })
     }
 
-    /// Decodes the first of `records`, as many as fit in a batch. Returns the batch and the remaining records.
-    fn decode_batch(&mut self, shard: usize, path: &Path, records: Records) -> Result<(RecordBatch, Records)> {
+    /// Decodes the first of `records`, as many as fit in a batch. Returns the batch and the
+    /// remaining records.
+    fn decode_batch(
+        &mut self,
+        shard: usize,
+        path: &Path,
+        records: Records,
+    ) -> Result<(RecordBatch, Records)> {
         // A unit may take a second.
         if self.context.progress.is_cancelled() {
             return Err(Error::Cancelled);
         }
         let max_rows = BATCH_CELLS / array_count(self.decoder.schema().fields()).max(1);
-        let decoded = self.decoder.decode_first(records, max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
+        let decoded =
+            self.decoder
+                .decode_first(records, max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
         let (mut batch, first, rest) = decoded.map_err(|e| Error::codec(path, e))?;
         for error in self.decoder.take_skipped() {
             self.context.damage.record(shard, path, &first, error)?;
@@ -144,20 +172,38 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
     fn unmapped(&self) -> impl Iterator<Item = (String, u64)> {
         let (decoder, selection) = (&self.decoder, self.selection.as_ref());
         let is_wanted = move |name: &str| selection.is_none_or(|selection| selection.wants(name));
-        let unknown = decoder.unknown_features().filter(move |(name, _)| is_wanted(name));
-        let unknown = unknown.map(|(name, count)| (format!("feature {name:?} has no column"), count));
-        let some = |change: &str, count| Some((change.to_owned(), count)).filter(|(_, count)| *count > 0);
-        let forgotten = some("a feature beyond the limit of names has no column", decoder.excess_features());
+        let unknown = decoder
+            .unknown_features()
+            .filter(move |(name, _)| is_wanted(name));
+        let unknown =
+            unknown.map(|(name, count)| (format!("feature {name:?} has no column"), count));
+        let some =
+            |change: &str, count| Some((change.to_owned(), count)).filter(|(_, count)| *count > 0);
+        let forgotten = some(
+            "a feature beyond the limit of names has no column",
+            decoder.excess_features(),
+        );
         // A choice of columns leaves out the column of features without a kind, or includes it.
-        let unset = if selection.is_some() { 0 } else { decoder.lost_unset() };
-        let unset = some("a feature without a kind is lost without the column `_tfarrow_unset`", unset);
+        let unset = if selection.is_some() {
+            0
+        } else {
+            decoder.lost_unset()
+        };
+        let unset = some(
+            "a feature without a kind is lost without the column `_tfarrow_unset`",
+            unset,
+        );
         unknown.chain(forgotten).chain(unset)
     }
 
-    /// Checks that the records have no feature that the sample does not have, if the schema was inferred from a sample.
+    /// Checks that the records have no feature that the sample does not have, if the schema was
+    /// inferred from a sample.
     fn check_sample(&self, path: &Path) -> Result<()> {
         match self.unmapped().next().filter(|_| self.sampled) {
-            Some((change, _)) => Err(Error::NotSampled { path: path.to_owned(), what: change }),
+            Some((change, _)) => Err(Error::NotSampled {
+                path: path.to_owned(),
+                what: change,
+            }),
             None => Ok(()),
         }
     }
@@ -173,7 +219,14 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
-        for UnitPart { shard, path, content, version, .. } in unit.parts {
+        for UnitPart {
+            shard,
+            path,
+            content,
+            version,
+            ..
+        } in unit.parts
+        {
             for block in content.0 {
                 let records = block.read(mem::take(&mut self.memory))?;
                 let (mut rows, mut left) = (0, Some(records));
@@ -200,7 +253,9 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         // The exact form of a record includes the features and fields that have no column.
         if self.exact.is_none() {
             let foreign = self.decoder.foreign_fields();
-            let foreign = foreign.map(|(field, count)| (format!("field {field} of the records has no column"), count));
+            let foreign = foreign.map(|(field, count)| {
+                (format!("field {field} of the records has no column"), count)
+            });
             changes.extend(self.unmapped().chain(foreign));
         }
         changes
@@ -218,20 +273,34 @@ fn reclaim(records: Records) -> Vec<u8> {
 /// Encodes the rows of files of other formats than TFRecord.
 pub(crate) struct RowWorker<'j, F: RowFormat + 'j> {
     encoder: F::Encoder<'j>,
-    /// For each column of the output, its index in the rows; `None` if the columns are in the same order.
+    /// For each column of the output, its index in the rows; `None` if the columns are in the same
+    /// order.
     order: Option<&'j [usize]>,
     /// Whether the items of lists become nullable.
     nullable_items: bool,
 }
 
 impl<'j, F: RowFormat> RowWorker<'j, F> {
-    pub(crate) fn new(format: &'j F, order: Option<&'j [usize]>, nullable_items: bool) -> Result<Self> {
-        Ok(Self { encoder: format.encoder()?, order, nullable_items })
+    pub(crate) fn new(
+        format: &'j F,
+        order: Option<&'j [usize]>,
+        nullable_items: bool,
+    ) -> Result<Self> {
+        Ok(Self {
+            encoder: format.encoder()?,
+            order,
+            nullable_items,
+        })
     }
 }
 
-/// The columns of a batch at the indices `order`, or all of them, and with nullable items of lists if `nullable_items` is true.
-fn arranged(batch: RecordBatch, order: Option<&[usize]>, nullable_items: bool) -> Result<RecordBatch, ArrowError> {
+/// The columns of a batch at the indices `order`, or all of them, and with nullable items of lists
+/// if `nullable_items` is true.
+fn arranged(
+    batch: RecordBatch,
+    order: Option<&[usize]>,
+    nullable_items: bool,
+) -> Result<RecordBatch, ArrowError> {
     let batch = match order {
         Some(order) => batch.project(order)?,
         None => batch,
@@ -258,16 +327,25 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
-        for UnitPart { path, content, is_text, version, .. } in unit.parts {
+        for UnitPart {
+            path,
+            content,
+            is_text,
+            version,
+            ..
+        } in unit.parts
+        {
             self.encoder.begin_file(is_text);
             let mut encode = |batch: RecordBatch| {
                 progress.add(batch.num_rows() as u64);
-                let batch = arranged(batch, self.order, self.nullable_items).map_err(|e| Error::arrow(&path, e))?;
+                let batch = arranged(batch, self.order, self.nullable_items)
+                    .map_err(|e| Error::arrow(&path, e))?;
                 self.encoder.encode(&path, batch, write)
             };
             match content {
                 RowBlock::RowGroup(shard, file, group) => {
-                    row_group_rows(&shard, &file, group..group + 1)?.try_for_each(|batch| encode(batch?))?;
+                    row_group_rows(&shard, &file, group..group + 1)?
+                        .try_for_each(|batch| encode(batch?))?;
                 }
                 RowBlock::Batch(batch, _) => encode(batch)?,
             }
@@ -293,11 +371,16 @@ pub(crate) struct CopyWorker<'j> {
 impl<'j> CopyWorker<'j> {
     pub(crate) fn new(verify_crc: VerifyCrc, on_error: OnError, context: ReadContext<'j>) -> Self {
         let summary = Summary::with_limits(0, context.options.limits).ignoring_excess_names();
-        Self { verify_crc, on_error, context, summary }
+        Self {
+            verify_crc,
+            on_error,
+            context,
+            summary,
+        }
     }
 
-    /// Copies frames unchanged, unless the records get the features of folders. Framing the data again would give a corrupt
-    /// record whose CRC is not verified a valid CRC.
+    /// Copies frames unchanged, unless the records get the features of folders. Framing the data
+    /// again would give a corrupt record whose CRC is not verified a valid CRC.
     fn copy(
         summary: &mut Summary,
         path: &Path,
@@ -312,11 +395,21 @@ impl<'j> CopyWorker<'j> {
         if records.shared_features().is_empty() {
             return write(records.into_frames());
         }
-        summary.observe(&records, VerifyCrc::Never).map_err(|e| Error::codec(path, e))?;
-        if !matches!(summary.record_type(), RecordType::Example | RecordType::SequenceExample) {
+        summary
+            .observe(&records, VerifyCrc::Never)
+            .map_err(|e| Error::codec(path, e))?;
+        if !matches!(
+            summary.record_type(),
+            RecordType::Example | RecordType::SequenceExample
+        ) {
             return Err(Error::lost_folders(path, Error::NO_FEATURES));
         }
-        write(records.with_own_features().map_err(|e| Error::codec(path, e))?.into_frames())
+        write(
+            records
+                .with_own_features()
+                .map_err(|e| Error::codec(path, e))?
+                .into_frames(),
+        )
     }
 }
 
@@ -330,12 +423,28 @@ impl UnitWorker for CopyWorker<'_> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, Buffer>,
     ) -> Result<()> {
-        let Self { verify_crc, on_error, context, summary } = self;
-        for UnitPart { shard, path, content, version, .. } in unit.parts {
+        let Self {
+            verify_crc,
+            on_error,
+            context,
+            summary,
+        } = self;
+        for UnitPart {
+            shard,
+            path,
+            content,
+            version,
+            ..
+        } in unit.parts
+        {
             for block in content.0 {
                 let records = block.read(Vec::new())?;
                 // Records with further features get CRCs of their own.
-                let verify_crc = if records.shared_features().is_empty() { *verify_crc } else { VerifyCrc::Always };
+                let verify_crc = if records.shared_features().is_empty() {
+                    *verify_crc
+                } else {
+                    VerifyCrc::Always
+                };
                 let skip = |good: Records, bad: Records, error| {
                     if *on_error == OnError::Fail {
                         return Err(Error::codec(&path, error));

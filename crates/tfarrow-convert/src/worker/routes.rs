@@ -1,4 +1,5 @@
-//! Routes: from the source format of a job to its output format. A pair of formats without a route does not compile.
+//! Routes: from the source format of a job to its output format. A pair of formats without a route
+//! does not compile.
 //!
 //! | route | source | output |
 //! |---|---|---|
@@ -24,7 +25,10 @@ pub(crate) trait Route: Send + Sync {
     /// Writes the outputs.
     type Format: FileFormat;
     /// Converts units to pieces.
-    type Worker<'r>: UnitWorker<Content = <Self::Source as UnitSource>::Content, Piece = <Self::Format as FileFormat>::Piece>
+    type Worker<'r>: UnitWorker<
+            Content = <Self::Source as UnitSource>::Content,
+            Piece = <Self::Format as FileFormat>::Piece,
+        >
     where
         Self: 'r;
 
@@ -64,7 +68,8 @@ impl<F: RowFormat> Route for Decode<F> {
 /// Converts Parquet or Arrow to a format of rows.
 pub(crate) struct Reencode<F> {
     pub(crate) format: F,
-    /// For each column of the output, its index in the rows; `None` if the columns are in the same order.
+    /// For each column of the output, its index in the rows; `None` if the columns are in the same
+    /// order.
     pub(crate) order: Option<Arc<[usize]>>,
     /// Whether the items of lists become nullable.
     pub(crate) nullable_items: bool,

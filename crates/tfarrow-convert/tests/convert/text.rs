@@ -4,13 +4,19 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use tfarrow_codec::{OnError, Remedy};
 use tfarrow_columnar::rows;
-use tfarrow_convert::{ConvertOptions, DiffOptions, Error, Progress, Target, convert, diff, dry_run};
+use tfarrow_convert::{
+    ConvertOptions, DiffOptions, Error, Progress, Target, convert, diff, dry_run,
+};
 use tfarrow_dataset::{ReadOptions, resolve};
 
 use super::Folder;
 
 fn options(to: Target) -> ConvertOptions {
-    ConvertOptions { to: Some(to), overwrite: true, ..ConvertOptions::default() }
+    ConvertOptions {
+        to: Some(to),
+        overwrite: true,
+        ..ConvertOptions::default()
+    }
 }
 
 /// The columns of a file, and its rows as text.
@@ -19,7 +25,12 @@ fn read(folder: &Folder, name: &str) -> (Vec<String>, Vec<String>) {
     let (mut names, mut found) = (Vec::new(), Vec::new());
     for batch in rows(&shard).unwrap() {
         let batch = batch.unwrap();
-        names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+        names = batch
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect();
         found.push(format!("{:?}", batch.columns()));
     }
     (names, found)
@@ -31,13 +42,32 @@ fn text_is_converted_again_beside_its_outputs() {
     let folder = Folder::new();
     folder.write("t/a.csv", b"x\n1\n");
     folder.write("t/b.csv", b"x\n2\n");
-    let run = |dest: &str, options: ConvertOptions| folder.convert(&folder.path("t"), dest, &options).unwrap();
+    let run = |dest: &str, options: ConvertOptions| {
+        folder.convert(&folder.path("t"), dest, &options).unwrap()
+    };
     run("t", options(Target::Parquet));
-    assert_eq!(run("t", ConvertOptions { resume: true, overwrite: false, ..options(Target::Parquet) }).shards, 2);
+    assert_eq!(
+        run(
+            "t",
+            ConvertOptions {
+                resume: true,
+                overwrite: false,
+                ..options(Target::Parquet)
+            }
+        )
+        .shards,
+        2
+    );
     assert_eq!(run("t", options(Target::Parquet)).files, 2);
     // The Parquet files are stale, and not the sources.
     folder.write("t/a.csv", b"x\n4\n5\n");
-    assert_eq!((run("t", options(Target::TfRecord)).records, run("t", options(Target::TfRecord)).records), (3, 3));
+    assert_eq!(
+        (
+            run("t", options(Target::TfRecord)).records,
+            run("t", options(Target::TfRecord)).records
+        ),
+        (3, 3)
+    );
     ["a.tfrecord", "b.tfrecord", "a.parquet", "b.parquet"]
         .iter()
         .for_each(|name| fs::remove_file(folder.path("t").join(name)).unwrap());
@@ -51,8 +81,13 @@ fn text_is_converted_again_beside_its_outputs() {
     // Files that are no outputs of text are the sources.
     folder.write("o/s.tfrecord", &super::frames(0, 7));
     folder.write("o/labels.csv", b"x\n1\n");
-    let found = folder.convert(&folder.path("o"), "o", &options(Target::Parquet)).unwrap();
-    assert_eq!((found.records, folder.path("o/s.parquet").exists()), (7, true));
+    let found = folder
+        .convert(&folder.path("o"), "o", &options(Target::Parquet))
+        .unwrap();
+    assert_eq!(
+        (found.records, folder.path("o/s.parquet").exists()),
+        (7, true)
+    );
 }
 
 #[test]
@@ -63,7 +98,9 @@ fn text_files_are_parts_of_one_table() {
         folder.write("b.jsonl", b"{\"b\":1.5,\"a\":2,\"c\":\"x\"}\n"),
         folder.write("c.csv", b"b,a\n7,8\n"),
     ];
-    let convert = |dest: &str, options| convert(&files, &folder.path(dest), &options, &Progress::default()).unwrap();
+    let convert = |dest: &str, options| {
+        convert(&files, &folder.path(dest), &options, &Progress::default()).unwrap()
+    };
     assert_eq!(convert("all.parquet", options(Target::Parquet)).records, 3);
     assert_eq!(read(&folder, "all.parquet").0, ["a", "b", "c"]);
     convert("own/", options(Target::Arrow));
@@ -71,8 +108,17 @@ fn text_files_are_parts_of_one_table() {
     assert_eq!(names, ["a", "b"]);
     assert!(found[0].contains("Float64"), "{found:?}");
     assert_eq!(read(&folder, "own/c.arrow").0, ["b", "a"]);
-    let sides = [folder.write("i.csv", b"a\n1\n2\n"), folder.write("f.csv", b"a\n1\n2.5\n")];
-    let found = diff(&sides[..1], &sides[1..], &DiffOptions::default(), &Progress::default()).unwrap();
+    let sides = [
+        folder.write("i.csv", b"a\n1\n2\n"),
+        folder.write("f.csv", b"a\n1\n2.5\n"),
+    ];
+    let found = diff(
+        &sides[..1],
+        &sides[1..],
+        &DiffOptions::default(),
+        &Progress::default(),
+    )
+    .unwrap();
     assert_eq!(found.features.values().collect::<Vec<_>>(), [&1]);
 }
 
@@ -80,17 +126,33 @@ fn text_files_are_parts_of_one_table() {
 #[test]
 fn floats_of_text_are_rounded_beside_other_sources() {
     let folder = Folder::new();
-    let (digits, held) = (folder.write("digits.csv", b"x\n0.1\n"), folder.write("held.csv", b"x\n0.5\n"));
+    let (digits, held) = (
+        folder.write("digits.csv", b"x\n0.1\n"),
+        folder.write("held.csv", b"x\n0.5\n"),
+    );
     for (source, dest) in [(&digits, "digits.parquet"), (&held, "held.parquet")] {
-        folder.convert(source, dest, &ConvertOptions::default()).unwrap();
+        folder
+            .convert(source, dest, &ConvertOptions::default())
+            .unwrap();
     }
     let run = |sources: [&PathBuf; 2]| {
-        convert(&sources, &folder.path("out.tfrecord"), &options(Target::TfRecord), &Progress::default())
+        convert(
+            &sources,
+            &folder.path("out.tfrecord"),
+            &options(Target::TfRecord),
+            &Progress::default(),
+        )
     };
     let found = run([&digits, &folder.path("held.parquet")]).unwrap();
-    assert_eq!(found.rounded, [("column \"x\": float64 rounded to float32".to_owned(), 1)]);
+    assert_eq!(
+        found.rounded,
+        [("column \"x\": float64 rounded to float32".to_owned(), 1)]
+    );
     assert!(found.lossy_changes.is_empty());
-    for sources in [[&held, &folder.path("digits.parquet")], [&folder.path("digits.parquet"), &held]] {
+    for sources in [
+        [&held, &folder.path("digits.parquet")],
+        [&folder.path("digits.parquet"), &held],
+    ] {
         let error = run(sources).unwrap_err().to_string();
         assert!(error.contains("digits.parquet: "), "{error}");
     }
@@ -101,10 +163,23 @@ fn floats_of_text_are_rounded_beside_other_sources() {
 fn diff_leaves_out_excluded_columns() {
     let folder = Folder::new();
     let line = |y: i64| format!("{{\"id\":7,\"x\":{{\"y\":{y}}},\"l\":[1,null,{y}],\"z\":1}}\n");
-    let sides = [folder.write("a.jsonl", line(1).as_bytes()), folder.write("b.jsonl", line(2).as_bytes())];
+    let sides = [
+        folder.write("a.jsonl", line(1).as_bytes()),
+        folder.write("b.jsonl", line(2).as_bytes()),
+    ];
     let run = |exclude: &[&str], on: &[&str]| {
-        let [exclude, on] = [exclude, on].map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-        diff(&sides[..1], &sides[1..], &DiffOptions { exclude, on, ..DiffOptions::default() }, &Progress::default())
+        let [exclude, on] =
+            [exclude, on].map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        diff(
+            &sides[..1],
+            &sides[1..],
+            &DiffOptions {
+                exclude,
+                on,
+                ..DiffOptions::default()
+            },
+            &Progress::default(),
+        )
     };
     for (exclude, named) in [("l", "\"x\""), ("x", "\"l\"")] {
         let error = run(&[exclude], &[]).unwrap_err();
@@ -123,10 +198,23 @@ fn a_dry_run_checks_the_places_of_outputs() {
     let source = folder.write("s.tfrecord", &super::frames(0, 3));
     folder.write("file", b"precious");
     let check = |dest: &str, quarantine: Option<&str>, expected: &str| {
-        let read = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+        let read = ReadOptions {
+            on_error: OnError::Skip,
+            ..ReadOptions::default()
+        };
         let quarantine = quarantine.map(|name| folder.path(name));
-        let options = ConvertOptions { read, quarantine, ..ConvertOptions::default() };
-        let dry = dry_run(&[&source], &folder.path(dest), &options, &Progress::default()).unwrap_err();
+        let options = ConvertOptions {
+            read,
+            quarantine,
+            ..ConvertOptions::default()
+        };
+        let dry = dry_run(
+            &[&source],
+            &folder.path(dest),
+            &options,
+            &Progress::default(),
+        )
+        .unwrap_err();
         let real: Error = folder.convert(&source, dest, &options).unwrap_err();
         assert_eq!(dry.to_string(), real.to_string());
         assert!(dry.to_string().contains(expected), "{dry}");
@@ -134,8 +222,14 @@ fn a_dry_run_checks_the_places_of_outputs() {
     check("file/x.parquet", None, "file: not a directory");
     check("file/x/y/", None, "file: not a directory");
     check("x.parquet", Some("file"), "already exists");
-    check("x.parquet", Some("none/q.tfrecord"), "its folder does not exist");
-    let names: BTreeMap<_, _> =
-        fs::read_dir(folder.path("")).unwrap().map(|entry| (entry.unwrap().file_name(), ())).collect();
+    check(
+        "x.parquet",
+        Some("none/q.tfrecord"),
+        "its folder does not exist",
+    );
+    let names: BTreeMap<_, _> = fs::read_dir(folder.path(""))
+        .unwrap()
+        .map(|entry| (entry.unwrap().file_name(), ()))
+        .collect();
     assert_eq!(names.len(), 2);
 }

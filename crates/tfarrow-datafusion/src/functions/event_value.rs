@@ -1,6 +1,7 @@
 //! The value of a TensorBoard summary, as TensorBoard shows it.
 //!
-//! A summary of TensorFlow 1, and of PyTorch, has a field for the kind of its value. TensorFlow 2 writes tensors:
+//! A summary of TensorFlow 1, and of PyTorch, has a field for the kind of its value. TensorFlow 2
+//! writes tensors:
 //!
 //! | kind | field | tensor | plugin |
 //! |---|---|---|---|
@@ -10,17 +11,19 @@
 //! | `histogram` | `histo` | numbers of the shape `[k, 3]`: left edge, right edge and count of each bucket | `histograms` |
 //! | `audio` | `audio` | strings | `audio` |
 //!
-//! The form of a tensor determines its kind, unless the summary names another plugin: writers may name the plugin in the first
-//! summary of a tag only. Follows tensorboard/data_compat.py and the `metadata.py` of these plugins.
+//! The form of a tensor determines its kind, unless the summary names another plugin: writers may
+//! name the plugin in the first summary of a tag only. Follows tensorboard/data_compat.py and the
+//! `metadata.py` of these plugins.
 //!
-//! A tensor of a few bytes can have any number of values, the last of which is repeated. The type, the shape and the plugin are
-//! therefore looked at first, and values are made only if their size is within limits.
+//! A tensor of a few bytes can have any number of values, the last of which is repeated. The type,
+//! the shape and the plugin are therefore looked at first, and values are made only if their size
+//! is within limits.
 
 use std::{borrow::Cow, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, Float32Array, Float64Array, Int32Array, ListArray, StringViewArray, StructArray,
-    TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryViewArray, Float32Array, Float64Array, Int32Array, ListArray,
+    StringViewArray, StructArray, TimestampMicrosecondArray,
     cast::AsArray,
     types::{Float32Type, Float64Type, Int32Type},
 };
@@ -31,7 +34,9 @@ use datafusion::{
     },
     common::{exec_err, internal_datafusion_err, internal_err, utils::take_function_args},
     error::Result,
-    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility},
+    logical_expr::{
+        ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    },
 };
 use tfarrow_dataset::ImageHeader;
 
@@ -42,16 +47,19 @@ use super::{
 };
 
 /// The names of the columns that [`EventValue`] returns.
-pub(crate) const EVENT_VALUE_COLUMNS: [&str; 6] = ["plugin", "kind", "value", "text", "image", "histogram"];
+pub(crate) const EVENT_VALUE_COLUMNS: [&str; 6] =
+    ["plugin", "kind", "value", "text", "image", "histogram"];
 
-/// Maximum number of bytes that the values of a tensor take beyond eight times the bytes of the tensor, which no tensor exceeds
-/// whose values are all stored.
+/// Maximum number of bytes that the values of a tensor take beyond eight times the bytes of the
+/// tensor, which no tensor exceeds whose values are all stored.
 const MAX_REPEATED_BYTES: usize = 64 << 10;
 
-/// Maximum number of strings of a text. A string takes more memory than the byte that it may have in a tensor.
+/// Maximum number of strings of a text. A string takes more memory than the byte that it may have
+/// in a tensor.
 const MAX_STRINGS: usize = 1 << 20;
 
-/// Maximum number of bytes that the values of all tensors of a batch take beyond the bytes of the tensors.
+/// Maximum number of bytes that the values of all tensors of a batch take beyond the bytes of the
+/// tensors.
 const MAX_GROWTH: usize = 256 << 20;
 
 /// The plugins of TensorBoard.
@@ -64,10 +72,12 @@ const AUDIO: &str = "audio";
 /// The time zone of [`event_time`].
 const UTC: &str = "UTC";
 
-/// `event_value(value)`: a struct of `plugin`, `kind`, `value`, `text`, `image` (`bytes`, `width`, `height`) and `histogram`
-/// (`left`, `right`, `count`), for a message `Summary.Value` whose tensors and audio are serialized.
+/// `event_value(value)`: a struct of `plugin`, `kind`, `value`, `text`, `image` (`bytes`, `width`,
+/// `height`) and `histogram` (`left`, `right`, `count`), for a message `Summary.Value` whose
+/// tensors and audio are serialized.
 ///
-/// Texts and bytes are views if the tag of the summary is one. Plans of events call the function, queries cannot.
+/// Texts and bytes are views if the tag of the summary is one. Plans of events call the function,
+/// queries cannot.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EventValue {
     signature: Signature,
@@ -75,7 +85,9 @@ struct EventValue {
 
 /// Creates the function [`EventValue`].
 pub(crate) fn event_value() -> ScalarUDF {
-    ScalarUDF::from(EventValue { signature: Signature::any(1, Volatility::Immutable) })
+    ScalarUDF::from(EventValue {
+        signature: Signature::any(1, Volatility::Immutable),
+    })
 }
 
 impl ScalarUDFImpl for EventValue {
@@ -93,7 +105,10 @@ impl ScalarUDFImpl for EventValue {
             _ => None,
         };
         match tag {
-            Some(DataType::Utf8View) => Ok(DataType::Struct(fields(DataType::Utf8View, DataType::BinaryView))),
+            Some(DataType::Utf8View) => Ok(DataType::Struct(fields(
+                DataType::Utf8View,
+                DataType::BinaryView,
+            ))),
             Some(_) => Ok(DataType::Struct(fields(DataType::Utf8, DataType::Binary))),
             None => internal_err!("expected a summary with a tag, found {types:?}"),
         }
@@ -102,13 +117,17 @@ impl ScalarUDFImpl for EventValue {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [summaries] = take_function_args(self.name(), &args.args)?;
         evaluate_unary(summaries, |summaries| {
-            columns(&Summaries::of(summaries.as_struct())?, args.return_field.data_type())
+            columns(
+                &Summaries::of(summaries.as_struct())?,
+                args.return_field.data_type(),
+            )
         })
     }
 }
 
-/// A function that returns a field of the result of [`EventValue`]. DataFusion would move its own function for fields below
-/// filters, together with its argument, so that all values are read, each once for every field.
+/// A function that returns a field of the result of [`EventValue`]. DataFusion would move its own
+/// function for fields below filters, together with its argument, so that all values are read, each
+/// once for every field.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct EventValueField {
     signature: Signature,
@@ -118,8 +137,15 @@ struct EventValueField {
 
 /// Creates the function [`EventValueField`] of the field `field`.
 pub(crate) fn event_value_field(field: &'static str) -> ScalarUDF {
-    let (signature, name) = (Signature::any(1, Volatility::Immutable), format!("event_value_{field}"));
-    ScalarUDF::from(EventValueField { signature, name, field })
+    let (signature, name) = (
+        Signature::any(1, Volatility::Immutable),
+        format!("event_value_{field}"),
+    );
+    ScalarUDF::from(EventValueField {
+        signature,
+        name,
+        field,
+    })
 }
 
 impl ScalarUDFImpl for EventValueField {
@@ -146,19 +172,29 @@ impl ScalarUDFImpl for EventValueField {
         let [values] = take_function_args(self.name(), &args.args)?;
         evaluate_unary(values, |values| {
             let field = values.as_struct().column_by_name(self.field);
-            field.cloned().ok_or_else(|| internal_datafusion_err!("the value of an event has no {}", self.field))
+            field.cloned().ok_or_else(|| {
+                internal_datafusion_err!("the value of an event has no {}", self.field)
+            })
         })
     }
 }
 
-/// `event_time(wall_time)`: a timestamp of microseconds, for seconds since 1970. Null for a time that it cannot hold. Plans of
-/// events call the function, queries cannot.
+/// `event_time(wall_time)`: a timestamp of microseconds, for seconds since 1970. Null for a time
+/// that it cannot hold. Plans of events call the function, queries cannot.
 pub(crate) fn event_time() -> ScalarUDF {
     let returns = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
     unary_function("event_time", vec![DataType::Float64], returns, |times| {
-        let micros = |seconds: f64| Some((seconds * 1e6).round()).filter(|micros| micros.abs() < 9.2e18);
-        let times = times.as_primitive::<Float64Type>().iter().map(|time| Some(micros(time?)? as i64));
-        Ok(Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone(UTC)))
+        let micros =
+            |seconds: f64| Some((seconds * 1e6).round()).filter(|micros| micros.abs() < 9.2e18);
+        let times = times
+            .as_primitive::<Float64Type>()
+            .iter()
+            .map(|time| Some(micros(time?)? as i64));
+        Ok(Arc::new(
+            times
+                .collect::<TimestampMicrosecondArray>()
+                .with_timezone(UTC),
+        ))
     })
 }
 
@@ -178,7 +214,12 @@ fn fields(text: DataType, bytes: DataType) -> Fields {
 
 fn image_fields(bytes: DataType) -> Fields {
     let number = |name| Field::new(name, DataType::Int32, true);
-    vec![Field::new("bytes", bytes, true), number("width"), number("height")].into()
+    vec![
+        Field::new("bytes", bytes, true),
+        number("width"),
+        number("height"),
+    ]
+    .into()
 }
 
 fn histogram_fields() -> Fields {
@@ -206,8 +247,9 @@ enum SummaryValue<'a> {
 }
 
 impl SummaryValue<'_> {
-    /// The value of a serialized `TensorProto` of a plugin, whose name may be empty. A tensor that does not parse, or whose values
-    /// take too many bytes, is a [`Tensor`](Self::Tensor). Adds the bytes that the values take beyond the tensor to `growth`.
+    /// The value of a serialized `TensorProto` of a plugin, whose name may be empty. A tensor that
+    /// does not parse, or whose values take too many bytes, is a [`Tensor`](Self::Tensor). Adds the
+    /// bytes that the values take beyond the tensor to `growth`.
     fn of_tensor(tensor: &[u8], plugin: &str, growth: &mut usize) -> Self {
         match plugin {
             AUDIO => Self::Audio,
@@ -223,7 +265,11 @@ impl SummaryValue<'_> {
             return None;
         }
         let added = proto.growth(tensor.len()).ok()?;
-        let is_large = added > tensor.len().saturating_mul(7).saturating_add(MAX_REPEATED_BYTES);
+        let is_large = added
+            > tensor
+                .len()
+                .saturating_mul(7)
+                .saturating_add(MAX_REPEATED_BYTES);
         if is_large || proto.is_text() && proto.count().ok()? > MAX_STRINGS {
             return None;
         }
@@ -231,12 +277,20 @@ impl SummaryValue<'_> {
         let value = match proto.values().ok()? {
             TensorValues::Strings(strings) => Self::of_strings(&strings),
             TensorValues::Floats(values) => Self::of_numbers(&shape, &values),
-            TensorValues::Ints(values) => {
-                Self::of_numbers(&shape, &values.into_iter().map(|value| value as f64).collect::<Vec<_>>())
-            }
-            TensorValues::Unsigned(values) => {
-                Self::of_numbers(&shape, &values.into_iter().map(|value| value as f64).collect::<Vec<_>>())
-            }
+            TensorValues::Ints(values) => Self::of_numbers(
+                &shape,
+                &values
+                    .into_iter()
+                    .map(|value| value as f64)
+                    .collect::<Vec<_>>(),
+            ),
+            TensorValues::Unsigned(values) => Self::of_numbers(
+                &shape,
+                &values
+                    .into_iter()
+                    .map(|value| value as f64)
+                    .collect::<Vec<_>>(),
+            ),
         };
         (plugin.is_empty() || value.plugin() == Some(plugin)).then_some(value)
     }
@@ -255,9 +309,15 @@ impl SummaryValue<'_> {
             && let (Some(width), Some(height)) = (size(width), size(height))
             && ImageHeader::read(image.as_ref()).is_some()
         {
-            return Self::Image { bytes: Cow::Owned(image.as_ref().to_vec()), width, height };
+            return Self::Image {
+                bytes: Cow::Owned(image.as_ref().to_vec()),
+                width,
+                height,
+            };
         }
-        let texts = strings.iter().map(|string| std::str::from_utf8(string.as_ref()).ok());
+        let texts = strings
+            .iter()
+            .map(|string| std::str::from_utf8(string.as_ref()).ok());
         match texts.collect::<Option<Vec<_>>>() {
             Some(texts) => Self::Text(texts.join("\n")),
             None => Self::Tensor,
@@ -287,7 +347,11 @@ impl SummaryValue<'_> {
     /// The bytes, the width and the height of an image.
     fn image(&self) -> Option<(&[u8], i32, i32)> {
         match self {
-            Self::Image { bytes, width, height } => Some((bytes, *width, *height)),
+            Self::Image {
+                bytes,
+                width,
+                height,
+            } => Some((bytes, *width, *height)),
             _ => None,
         }
     }
@@ -342,15 +406,26 @@ struct Summaries {
 
 impl Summaries {
     fn of(array: &StructArray) -> Result<Self> {
-        let [metadata, image, histo] = [field(array, "metadata")?, field(array, "image")?, field(array, "histo")?];
-        let [metadata, image, histo] = [metadata, image, histo].map(|array| array.as_struct().clone());
+        let [metadata, image, histo] = [
+            field(array, "metadata")?,
+            field(array, "image")?,
+            field(array, "histo")?,
+        ];
+        let [metadata, image, histo] =
+            [metadata, image, histo].map(|array| array.as_struct().clone());
         let plugin_data = field(&metadata, "plugin_data")?.as_struct().clone();
-        let number = |name| field(&image, name).map(|array| array.as_primitive::<Int32Type>().clone());
-        let bound = |name| field(&histo, name).map(|array| array.as_primitive::<Float64Type>().clone());
+        let number =
+            |name| field(&image, name).map(|array| array.as_primitive::<Int32Type>().clone());
+        let bound =
+            |name| field(&histo, name).map(|array| array.as_primitive::<Float64Type>().clone());
         Ok(Self {
             len: array.len(),
-            plugins: cast(field(&plugin_data, "plugin_name")?, &DataType::Utf8View)?.as_string_view().clone(),
-            simple: field(array, "simple_value")?.as_primitive::<Float32Type>().clone(),
+            plugins: cast(field(&plugin_data, "plugin_name")?, &DataType::Utf8View)?
+                .as_string_view()
+                .clone(),
+            simple: field(array, "simple_value")?
+                .as_primitive::<Float32Type>()
+                .clone(),
             images: bytes_of(field(&image, "encoded_image_string")?)?,
             sizes: [number("width")?, number("height")?],
             bounds: [bound("min")?, bound("max")?],
@@ -368,39 +443,66 @@ impl Summaries {
     /// The name of the plugin; empty if the summary names none.
     fn plugin(&self, row: usize) -> &str {
         let is_named = self.metadata.is_valid(row) && self.plugin_data.is_valid(row);
-        if is_named { self.plugins.value(row) } else { "" }
+        if is_named {
+            self.plugins.value(row)
+        } else {
+            ""
+        }
     }
 
-    /// The value of a summary. Adds the bytes that the values of a tensor take beyond the tensor to `growth`.
+    /// The value of a summary. Adds the bytes that the values of a tensor take beyond the tensor to
+    /// `growth`.
     fn value(&self, row: usize, growth: &mut usize) -> SummaryValue<'_> {
         if self.simple.is_valid(row) {
             return SummaryValue::Scalar(self.simple.value(row).into());
         }
         if self.image.is_valid(row) {
             let [width, height] = self.sizes.each_ref().map(|sizes| sizes.value(row));
-            return SummaryValue::Image { bytes: Cow::Borrowed(self.images.value(row)), width, height };
+            return SummaryValue::Image {
+                bytes: Cow::Borrowed(self.images.value(row)),
+                width,
+                height,
+            };
         }
         if self.histo.is_valid(row) {
             return self.histogram(row);
         }
         match (self.audio.is_valid(row), self.tensors.is_valid(row)) {
             (true, _) => SummaryValue::Audio,
-            (false, true) => SummaryValue::of_tensor(self.tensors.value(row), self.plugin(row), growth),
+            (false, true) => {
+                SummaryValue::of_tensor(self.tensors.value(row), self.plugin(row), growth)
+            }
             (false, false) => SummaryValue::None,
         }
     }
 
-    /// A histogram of TensorFlow 1, which has the right edges of its buckets, as TensorBoard shows it: without empty buckets at
-    /// the ends, and from the minimum to the maximum of the values.
+    /// A histogram of TensorFlow 1, which has the right edges of its buckets, as TensorBoard shows
+    /// it: without empty buckets at the ends, and from the minimum to the maximum of the values.
     fn histogram(&self, row: usize) -> SummaryValue<'_> {
-        let numbers = |lists: &ListArray| lists.value(row).as_primitive::<Float64Type>().values().to_vec();
+        let numbers = |lists: &ListArray| {
+            lists
+                .value(row)
+                .as_primitive::<Float64Type>()
+                .values()
+                .to_vec()
+        };
         let (limits, counts) = (numbers(&self.limits), numbers(&self.buckets));
         let [min, max] = self.bounds.each_ref().map(|bounds| bounds.value(row));
         let is_filled = |count: &f64| *count > 0.0;
-        let (first, last) = (counts.iter().position(is_filled), counts.iter().rposition(is_filled));
-        let (Some(first), Some(last)) = (first, last) else { return SummaryValue::Histogram(Vec::new()) };
+        let (first, last) = (
+            counts.iter().position(is_filled),
+            counts.iter().rposition(is_filled),
+        );
+        let (Some(first), Some(last)) = (first, last) else {
+            return SummaryValue::Histogram(Vec::new());
+        };
         let mut left = min;
-        let filled = counts.iter().zip(&limits).enumerate().take(last + 1).skip(first);
+        let filled = counts
+            .iter()
+            .zip(&limits)
+            .enumerate()
+            .take(last + 1)
+            .skip(first);
         let buckets = filled.map(|(bucket, (count, limit))| {
             let right = if bucket == last { max } else { *limit };
             [std::mem::replace(&mut left, right), right, *count]
@@ -410,7 +512,9 @@ impl Summaries {
 }
 
 fn field<'a>(array: &'a StructArray, name: &str) -> Result<&'a ArrayRef> {
-    array.column_by_name(name).ok_or_else(|| internal_datafusion_err!("a summary has no field {name}"))
+    array
+        .column_by_name(name)
+        .ok_or_else(|| internal_datafusion_err!("a summary has no field {name}"))
 }
 
 /// The value of each summary.
@@ -429,10 +533,19 @@ fn values(summaries: &Summaries) -> Result<Vec<SummaryValue<'_>>> {
     (0..summaries.len).map(value).collect()
 }
 
-/// Checks that the texts and the images of a batch are within the 32-bit offsets of Arrow's types that are no views.
+/// Checks that the texts and the images of a batch are within the 32-bit offsets of Arrow's types
+/// that are no views.
 fn check_offsets(values: &[SummaryValue<'_>]) -> Result<()> {
-    let texts: usize = values.iter().filter_map(SummaryValue::text).map(str::len).sum();
-    let images: usize = values.iter().filter_map(SummaryValue::image).map(|(bytes, ..)| bytes.len()).sum();
+    let texts: usize = values
+        .iter()
+        .filter_map(SummaryValue::text)
+        .map(str::len)
+        .sum();
+    let images: usize = values
+        .iter()
+        .filter_map(SummaryValue::image)
+        .map(|(bytes, ..)| bytes.len())
+        .sum();
     let (found, most) = (texts.max(images), i32::MAX);
     match i32::try_from(found) {
         Ok(_) => Ok(()),
@@ -446,20 +559,35 @@ fn check_offsets(values: &[SummaryValue<'_>]) -> Result<()> {
 /// The columns of [`EventValue`], of the type `returns`: the plugin and the value of each summary.
 fn columns(summaries: &Summaries, returns: &DataType) -> Result<ArrayRef> {
     let values = values(summaries)?;
-    let plugins = (0..summaries.len).map(|row| Some(summaries.plugin(row)).filter(|plugin| !plugin.is_empty()));
+    let plugins = (0..summaries.len)
+        .map(|row| Some(summaries.plugin(row)).filter(|plugin| !plugin.is_empty()));
     let scalar = |value: &SummaryValue<'_>| match value {
         SummaryValue::Scalar(value) => Some(*value),
         _ => None,
     };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(plugins.collect::<StringViewArray>()),
-        Arc::new(values.iter().map(SummaryValue::kind).collect::<StringViewArray>()),
+        Arc::new(
+            values
+                .iter()
+                .map(SummaryValue::kind)
+                .collect::<StringViewArray>(),
+        ),
         Arc::new(values.iter().map(scalar).collect::<Float64Array>()),
-        Arc::new(values.iter().map(SummaryValue::text).collect::<StringViewArray>()),
+        Arc::new(
+            values
+                .iter()
+                .map(SummaryValue::text)
+                .collect::<StringViewArray>(),
+        ),
         Arc::new(images(&values)?),
         Arc::new(histograms(&values)?),
     ];
-    let views = StructArray::try_new(fields(DataType::Utf8View, DataType::BinaryView), columns, None)?;
+    let views = StructArray::try_new(
+        fields(DataType::Utf8View, DataType::BinaryView),
+        columns,
+        None,
+    )?;
     if views.data_type() == returns {
         return Ok(Arc::new(views));
     }
@@ -469,25 +597,46 @@ fn columns(summaries: &Summaries, returns: &DataType) -> Result<ArrayRef> {
 
 fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
     let images: Vec<_> = values.iter().map(SummaryValue::image).collect();
-    let size = |side: fn(&(&[u8], i32, i32)) -> i32| images.iter().map(move |image| image.as_ref().map(side));
+    let size = |side: fn(&(&[u8], i32, i32)) -> i32| {
+        images.iter().map(move |image| image.as_ref().map(side))
+    };
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(images.iter().map(|image| image.map(|(bytes, ..)| bytes)).collect::<BinaryViewArray>()),
+        Arc::new(
+            images
+                .iter()
+                .map(|image| image.map(|(bytes, ..)| bytes))
+                .collect::<BinaryViewArray>(),
+        ),
         Arc::new(size(|(_, width, _)| *width).collect::<Int32Array>()),
         Arc::new(size(|(.., height)| *height).collect::<Int32Array>()),
     ];
     let nulls = images.iter().map(Option::is_some).collect();
-    Ok(StructArray::try_new(image_fields(DataType::BinaryView), columns, Some(nulls))?)
+    Ok(StructArray::try_new(
+        image_fields(DataType::BinaryView),
+        columns,
+        Some(nulls),
+    )?)
 }
 
 fn histograms(values: &[SummaryValue<'_>]) -> Result<StructArray> {
     let buckets: Vec<_> = values.iter().map(SummaryValue::buckets).collect();
     let part = |part: fn(&[f64; 3]) -> f64| {
-        let lists = buckets.iter().map(|buckets| buckets.map(|buckets| buckets.iter().map(part).map(Some)));
+        let lists = buckets
+            .iter()
+            .map(|buckets| buckets.map(|buckets| buckets.iter().map(part).map(Some)));
         Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists)) as ArrayRef
     };
-    let columns = vec![part(|[left, ..]| *left), part(|[_, right, _]| *right), part(|[.., count]| *count)];
+    let columns = vec![
+        part(|[left, ..]| *left),
+        part(|[_, right, _]| *right),
+        part(|[.., count]| *count),
+    ];
     let nulls = buckets.iter().map(Option::is_some).collect();
-    Ok(StructArray::try_new(histogram_fields(), columns, Some(nulls))?)
+    Ok(StructArray::try_new(
+        histogram_fields(),
+        columns,
+        Some(nulls),
+    )?)
 }
 
 #[cfg(test)]
@@ -496,12 +645,18 @@ mod tests {
 
     /// A `TensorProto` with these fields.
     fn tensor(dtype: u8, shape: &[u8], values: &[u8]) -> Vec<u8> {
-        let dims: Vec<u8> = shape.iter().flat_map(|size| [0x12, 2, 0x08, *size]).collect();
+        let dims: Vec<u8> = shape
+            .iter()
+            .flat_map(|size| [0x12, 2, 0x08, *size])
+            .collect();
         [&[0x08, dtype, 0x12, dims.len() as u8], &dims[..], values].concat()
     }
 
     fn strings(texts: &[&[u8]]) -> Vec<u8> {
-        let values: Vec<u8> = texts.iter().flat_map(|text| [&[0x42, text.len() as u8], *text].concat()).collect();
+        let values: Vec<u8> = texts
+            .iter()
+            .flat_map(|text| [&[0x42, text.len() as u8], *text].concat())
+            .collect();
         tensor(7, &[texts.len() as u8], &values)
     }
 
@@ -518,15 +673,34 @@ mod tests {
     #[test]
     fn the_form_of_a_tensor_determines_its_kind() {
         let number = [&[0x2a, 4][..], &0.5f32.to_le_bytes()].concat();
-        assert_eq!(value(&tensor(1, &[], &number), ""), SummaryValue::Scalar(0.5));
-        assert_eq!(value(&tensor(1, &[1], &number), "scalars"), SummaryValue::Scalar(0.5));
-        let bucket = [&[0x2a, 12][..], &[0.0f32, 1.0, 3.0].map(f32::to_le_bytes).concat()].concat();
+        assert_eq!(
+            value(&tensor(1, &[], &number), ""),
+            SummaryValue::Scalar(0.5)
+        );
+        assert_eq!(
+            value(&tensor(1, &[1], &number), "scalars"),
+            SummaryValue::Scalar(0.5)
+        );
+        let bucket = [
+            &[0x2a, 12][..],
+            &[0.0f32, 1.0, 3.0].map(f32::to_le_bytes).concat(),
+        ]
+        .concat();
         let expected = SummaryValue::Histogram(vec![[0.0, 1.0, 3.0]]);
         assert_eq!(value(&tensor(1, &[1, 3], &bucket), ""), expected);
-        assert_eq!(value(&tensor(1, &[0, 3], &[]), ""), SummaryValue::Histogram(Vec::new()));
-        assert_eq!(value(&strings(&[b"a", b"b"]), ""), SummaryValue::Text("a\nb".to_owned()));
+        assert_eq!(
+            value(&tensor(1, &[0, 3], &[]), ""),
+            SummaryValue::Histogram(Vec::new())
+        );
+        assert_eq!(
+            value(&strings(&[b"a", b"b"]), ""),
+            SummaryValue::Text("a\nb".to_owned())
+        );
         // Three texts, of which the third is no image.
-        assert_eq!(value(&strings(&[b"3", b"2", b"1"]), "text"), SummaryValue::Text("3\n2\n1".to_owned()));
+        assert_eq!(
+            value(&strings(&[b"3", b"2", b"1"]), "text"),
+            SummaryValue::Text("3\n2\n1".to_owned())
+        );
     }
 
     #[test]
@@ -534,7 +708,12 @@ mod tests {
         let number = tensor(1, &[], &[&[0x2a, 4][..], &0.5f32.to_le_bytes()].concat());
         assert_eq!(value(&number, "hparams"), SummaryValue::Tensor);
         assert_eq!(value(&strings(&[b"a", b"b"]), "audio"), SummaryValue::Audio);
-        for corrupt in [&b""[..], b"\xff", b"\x08\x01\x12\x04\x12\x02\x08\x09", &strings(&[b"\xff"])] {
+        for corrupt in [
+            &b""[..],
+            b"\xff",
+            b"\x08\x01\x12\x04\x12\x02\x08\x09",
+            &strings(&[b"\xff"]),
+        ] {
             assert_eq!(value(corrupt, ""), SummaryValue::Tensor, "{corrupt:?}");
         }
     }
@@ -542,8 +721,9 @@ mod tests {
     /// A tensor whose sizes are varints, which has fewer values than its shape.
     fn repeated(dtype: u8, shape: &[u32], values: &[u8]) -> Vec<u8> {
         let size = |size: &u32| {
-            let varint: Vec<u8> =
-                (0..5).map(|byte| (size >> (7 * byte)) as u8 & 0x7f | (u8::from(byte < 4) << 7)).collect();
+            let varint: Vec<u8> = (0..5)
+                .map(|byte| (size >> (7 * byte)) as u8 & 0x7f | (u8::from(byte < 4) << 7))
+                .collect();
             [&[0x12, 6, 0x08], &varint[..]].concat()
         };
         let dims: Vec<u8> = shape.iter().flat_map(size).collect();
@@ -556,8 +736,12 @@ mod tests {
         let (histogram, growth) = read(&repeated(1, &[1000, 3], &number), "histograms");
         assert_eq!(histogram, SummaryValue::Histogram(vec![[0.5; 3]; 1000]));
         assert!((23_900..24_000).contains(&growth), "{growth}");
-        assert_eq!(value(&repeated(7, &[3], b"\x42\x01a"), ""), SummaryValue::Text("a\na\na".to_owned()));
-        // 16 million values, whose repetitions take 128 MB, and some that take more bytes than a machine has.
+        assert_eq!(
+            value(&repeated(7, &[3], b"\x42\x01a"), ""),
+            SummaryValue::Text("a\na\na".to_owned())
+        );
+        // 16 million values, whose repetitions take 128 MB, and some that take more bytes than a
+        // machine has.
         for large in [
             repeated(1, &[5_592_405, 3], &number),
             repeated(7, &[1 << 24], b"\x42\x01a"),
@@ -569,16 +753,27 @@ mod tests {
         }
         // 99,999 numbers of a byte each, which are all stored.
         let stored = [&b"\x22\x9f\x8d\x06"[..], &[1; 99_999]].concat();
-        assert_eq!(value(&repeated(6, &[33_333, 3], &stored), ""), SummaryValue::Histogram(vec![[1.0; 3]; 33_333]));
+        assert_eq!(
+            value(&repeated(6, &[33_333, 3], &stored), ""),
+            SummaryValue::Histogram(vec![[1.0; 3]; 33_333])
+        );
         // Values of other plugins, and of forms without a kind, are not made.
-        for (tensor, plugin) in [(repeated(6, &[99_999], &stored), ""), (repeated(1, &[1000, 3], &number), "mesh")] {
+        for (tensor, plugin) in [
+            (repeated(6, &[99_999], &stored), ""),
+            (repeated(1, &[1000, 3], &number), "mesh"),
+        ] {
             assert_eq!(read(&tensor, plugin), (SummaryValue::Tensor, 0));
         }
     }
 
     #[test]
     fn times_that_do_not_fit_are_null() {
-        let times: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.5), Some(f64::NAN), Some(1e300), None]));
+        let times: ArrayRef = Arc::new(Float64Array::from(vec![
+            Some(1.5),
+            Some(f64::NAN),
+            Some(1e300),
+            None,
+        ]));
         let value = event_time().invoke_with_args(datafusion::logical_expr::ScalarFunctionArgs {
             args: vec![ColumnarValue::Array(times)],
             arg_fields: vec![Arc::new(Field::new("time", DataType::Float64, true))],
@@ -586,8 +781,11 @@ mod tests {
             return_field: Arc::new(Field::new("event_time", DataType::Null, true)),
             config_options: Arc::default(),
         });
-        let ColumnarValue::Array(found) = value.unwrap() else { panic!("an array") };
-        let expected = TimestampMicrosecondArray::from(vec![Some(1_500_000), None, None, None]).with_timezone(UTC);
+        let ColumnarValue::Array(found) = value.unwrap() else {
+            panic!("an array")
+        };
+        let expected = TimestampMicrosecondArray::from(vec![Some(1_500_000), None, None, None])
+            .with_timezone(UTC);
         assert_eq!(found.as_ref(), &expected as &dyn Array);
     }
 }

@@ -29,12 +29,20 @@ pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
 /// Returns the function with this name that plans call, and queries cannot.
 pub fn plan_function(name: &str) -> Option<Arc<ScalarUDF>> {
     let fields = event_value::EVENT_VALUE_COLUMNS.map(event_value::event_value_field);
-    let mut functions = fields.into_iter().chain([event_value::event_value(), event_value::event_time()]);
-    functions.find(|function| function.name() == name).map(Arc::new)
+    let mut functions = fields
+        .into_iter()
+        .chain([event_value::event_value(), event_value::event_time()]);
+    functions
+        .find(|function| function.name() == name)
+        .map(Arc::new)
 }
 
 /// The types of byte strings.
-pub const BYTES: [DataType; 3] = [DataType::BinaryView, DataType::Binary, DataType::LargeBinary];
+pub const BYTES: [DataType; 3] = [
+    DataType::BinaryView,
+    DataType::Binary,
+    DataType::LargeBinary,
+];
 
 /// Creates a function of one argument, whose type is one of `types`.
 pub fn unary_function(
@@ -49,7 +57,12 @@ pub fn unary_function(
         let [value] = take_function_args(&own_name, args)?;
         evaluate_unary(value, &evaluate)
     };
-    ScalarUDF::from(SimpleScalarUDF::new_with_signature(name, signature, returns, Arc::new(call)))
+    ScalarUDF::from(SimpleScalarUDF::new_with_signature(
+        name,
+        signature,
+        returns,
+        Arc::new(call),
+    ))
 }
 
 /// Evaluates a function of one argument, which may be a constant.
@@ -59,9 +72,10 @@ pub fn evaluate_unary(
 ) -> Result<ColumnarValue> {
     Ok(match value {
         ColumnarValue::Array(array) => ColumnarValue::Array(evaluate(array)?),
-        ColumnarValue::Scalar(value) => {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&evaluate(&value.to_array()?)?, 0)?)
-        }
+        ColumnarValue::Scalar(value) => ColumnarValue::Scalar(ScalarValue::try_from_array(
+            &evaluate(&value.to_array()?)?,
+            0,
+        )?),
     })
 }
 

@@ -1,11 +1,13 @@
-//! `decode_tensor`, `tensor_shape` and `tensor_dtype`, for features that `tf.io.serialize_tensor` has written.
+//! `decode_tensor`, `tensor_shape` and `tensor_dtype`, for features that `tf.io.serialize_tensor`
+//! has written.
 
 use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef,
     builder::{
-        ArrayBuilder, BinaryViewBuilder, Float32Builder, Float64Builder, Int64Builder, ListBuilder, StringViewBuilder,
+        ArrayBuilder, BinaryViewBuilder, Float32Builder, Float64Builder, Int64Builder, ListBuilder,
+        StringViewBuilder,
     },
 };
 use datafusion::{
@@ -13,8 +15,8 @@ use datafusion::{
     common::{ScalarValue, exec_datafusion_err, exec_err, plan_err},
     error::{DataFusionError, Result},
     logical_expr::{
-        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
-        Volatility,
+        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+        TypeSignature, Volatility,
     },
 };
 use prost::bytes::Bytes;
@@ -28,13 +30,15 @@ use super::{
 /// Maximum number of values of all lists of a batch, which bounds memory.
 const MAX_VALUES: usize = 1 << 27;
 
-/// Maximum number of bytes that the values of a batch take beyond those of the tensors, which may repeat a long string.
+/// Maximum number of bytes that the values of a batch take beyond those of the tensors, which may
+/// repeat a long string.
 const MAX_GROWTH: usize = 8 * MAX_VALUES;
 
-/// `decode_tensor(bytes [, type])`: the values of a tensor as a flat list, the last dimension fastest.
+/// `decode_tensor(bytes [, type])`: the values of a tensor as a flat list, the last dimension
+/// fastest.
 ///
-/// The type of the items is DOUBLE by default, or FLOAT, BIGINT, BYTEA or VARCHAR. A value that the type cannot represent
-/// exactly is an error.
+/// The type of the items is DOUBLE by default, or FLOAT, BIGINT, BYTEA or VARCHAR. A value that the
+/// type cannot represent exactly is an error.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct DecodeTensor {
     signature: Signature,
@@ -44,10 +48,16 @@ impl DecodeTensor {
     pub(super) fn new() -> Self {
         let text = [DataType::Utf8, DataType::Utf8View, DataType::LargeUtf8];
         let alone = BYTES.map(|bytes| TypeSignature::Exact(vec![bytes]));
-        let typed = BYTES
-            .into_iter()
-            .flat_map(|bytes| text.iter().map(move |text| TypeSignature::Exact(vec![bytes.clone(), text.clone()])));
-        Self { signature: Signature::one_of(alone.into_iter().chain(typed).collect(), Volatility::Immutable) }
+        let typed = BYTES.into_iter().flat_map(|bytes| {
+            text.iter()
+                .map(move |text| TypeSignature::Exact(vec![bytes.clone(), text.clone()]))
+        });
+        Self {
+            signature: Signature::one_of(
+                alone.into_iter().chain(typed).collect(),
+                Volatility::Immutable,
+            ),
+        }
     }
 }
 
@@ -109,7 +119,11 @@ impl ScalarUDFImpl for DecodeTensor {
             _ => return plan_err!("decode_tensor: the type must be a constant, such as 'BIGINT'"),
         };
         let item = Field::new_list_field(to.data_type(), true);
-        Ok(Arc::new(Field::new(self.name(), DataType::List(Arc::new(item)), true)))
+        Ok(Arc::new(Field::new(
+            self.name(),
+            DataType::List(Arc::new(item)),
+            true,
+        )))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -120,26 +134,37 @@ impl ScalarUDFImpl for DecodeTensor {
         };
         evaluate_unary(tensors, |tensors| match to {
             ItemType::Float => lists(tensors, Float32Builder::new(), |list, values| {
-                floats(values)?.into_iter().for_each(|value| list.append_value(value));
+                floats(values)?
+                    .into_iter()
+                    .for_each(|value| list.append_value(value));
                 Ok(())
             }),
             ItemType::Double => lists(tensors, Float64Builder::new(), |list, values| {
-                doubles(values)?.into_iter().for_each(|value| list.append_value(value));
+                doubles(values)?
+                    .into_iter()
+                    .for_each(|value| list.append_value(value));
                 Ok(())
             }),
             ItemType::BigInt => lists(tensors, Int64Builder::new(), |list, values| {
-                integers(values)?.into_iter().for_each(|value| list.append_value(value));
+                integers(values)?
+                    .into_iter()
+                    .for_each(|value| list.append_value(value));
                 Ok(())
             }),
             ItemType::Bytea => lists(tensors, BinaryViewBuilder::new(), |list, values| {
-                strings(values)?.iter().for_each(|value| list.append_value(value));
+                strings(values)?
+                    .iter()
+                    .for_each(|value| list.append_value(value));
                 Ok(())
             }),
             ItemType::Varchar => lists(tensors, StringViewBuilder::new(), |list, values| {
                 for value in strings(values)? {
                     let text = std::str::from_utf8(&value);
-                    let not_text =
-                        |_| exec_datafusion_err!("decode_tensor: a string is not UTF-8; use decode_tensor(x, 'BYTEA')");
+                    let not_text = |_| {
+                        exec_datafusion_err!(
+                            "decode_tensor: a string is not UTF-8; use decode_tensor(x, 'BYTEA')"
+                        )
+                    };
                     list.append_value(text.map_err(not_text)?);
                 }
                 Ok(())
@@ -186,33 +211,50 @@ fn tensor_error(error: TensorError) -> DataFusionError {
 fn doubles(values: TensorValues) -> Result<Vec<f64>> {
     let exact = |value: i128| match value as f64 {
         double if double as i128 == value => Ok(double),
-        _ => exec_err!("decode_tensor: {value} is not exact as DOUBLE; use decode_tensor(x, 'BIGINT')"),
+        _ => exec_err!(
+            "decode_tensor: {value} is not exact as DOUBLE; use decode_tensor(x, 'BIGINT')"
+        ),
     };
     match values {
         TensorValues::Floats(values) => Ok(values),
-        TensorValues::Ints(values) => values.into_iter().map(|value| exact(value.into())).collect(),
-        TensorValues::Unsigned(values) => values.into_iter().map(|value| exact(value.into())).collect(),
-        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')"),
+        TensorValues::Ints(values) => values
+            .into_iter()
+            .map(|value| exact(value.into()))
+            .collect(),
+        TensorValues::Unsigned(values) => values
+            .into_iter()
+            .map(|value| exact(value.into()))
+            .collect(),
+        TensorValues::Strings(_) => {
+            exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')")
+        }
     }
 }
 
 fn floats(values: TensorValues) -> Result<Vec<f32>> {
     let exact = |value: f64| match value as f32 {
         float if f64::from(float) == value || value.is_nan() => Ok(float),
-        _ => exec_err!("decode_tensor: {value} is not exact as FLOAT; use decode_tensor(x, 'DOUBLE')"),
+        _ => exec_err!(
+            "decode_tensor: {value} is not exact as FLOAT; use decode_tensor(x, 'DOUBLE')"
+        ),
     };
     doubles(values)?.into_iter().map(exact).collect()
 }
 
 fn integers(values: TensorValues) -> Result<Vec<i64>> {
     let fits = |value: u64| {
-        i64::try_from(value).map_err(|_| exec_datafusion_err!("decode_tensor: {value} is out of range of BIGINT"))
+        i64::try_from(value)
+            .map_err(|_| exec_datafusion_err!("decode_tensor: {value} is out of range of BIGINT"))
     };
     match values {
         TensorValues::Ints(values) => Ok(values),
         TensorValues::Unsigned(values) => values.into_iter().map(fits).collect(),
-        TensorValues::Floats(_) => exec_err!("decode_tensor: found floats; use decode_tensor(x, 'DOUBLE')"),
-        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')"),
+        TensorValues::Floats(_) => {
+            exec_err!("decode_tensor: found floats; use decode_tensor(x, 'DOUBLE')")
+        }
+        TensorValues::Strings(_) => {
+            exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')")
+        }
     }
 }
 
@@ -230,7 +272,9 @@ pub(super) fn tensor_shape() -> ScalarUDF {
         let mut lists = ListBuilder::new(Int64Builder::new());
         for tensor in &bytes_of(tensors)? {
             if let Some(tensor) = tensor {
-                lists.values().append_slice(&parse(tensor)?.shape().map_err(tensor_error)?);
+                lists
+                    .values()
+                    .append_slice(&parse(tensor)?.shape().map_err(tensor_error)?);
             }
             lists.append(tensor.is_some());
         }
@@ -240,11 +284,20 @@ pub(super) fn tensor_shape() -> ScalarUDF {
 
 /// `tensor_dtype(bytes)`: TensorFlow's name of the dtype of a tensor, such as `float32`.
 pub(super) fn tensor_dtype() -> ScalarUDF {
-    unary_function("tensor_dtype", BYTES.to_vec(), DataType::Utf8View, |tensors| {
-        let mut names = StringViewBuilder::new();
-        for tensor in &bytes_of(tensors)? {
-            names.append_option(tensor.map(|tensor| parse(tensor).map(|proto| proto.dtype())).transpose()?);
-        }
-        Ok(Arc::new(names.finish()))
-    })
+    unary_function(
+        "tensor_dtype",
+        BYTES.to_vec(),
+        DataType::Utf8View,
+        |tensors| {
+            let mut names = StringViewBuilder::new();
+            for tensor in &bytes_of(tensors)? {
+                names.append_option(
+                    tensor
+                        .map(|tensor| parse(tensor).map(|proto| proto.dtype()))
+                        .transpose()?,
+                );
+            }
+            Ok(Arc::new(names.finish()))
+        },
+    )
 }

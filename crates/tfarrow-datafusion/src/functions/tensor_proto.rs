@@ -1,15 +1,17 @@
-//! The message `tensorflow.TensorProto`, which `tf.io.serialize_tensor` writes, and its values in row-major order.
+//! The message `tensorflow.TensorProto`, which `tf.io.serialize_tensor` writes, and its values in
+//! row-major order.
 //!
-//! Follows tensorflow/core/framework/tensor.proto, tensor_shape.proto and types.proto, and the semantics of
-//! `Tensor::FromProto`: the values are in `tensor_content`, little-endian, or in the field of their type. If that field has
-//! fewer values than the shape, the last value is repeated.
+//! Follows tensorflow/core/framework/tensor.proto, tensor_shape.proto and types.proto, and the
+//! semantics of `Tensor::FromProto`: the values are in `tensor_content`, little-endian, or in the
+//! field of their type. If that field has fewer values than the shape, the last value is repeated.
 
 use std::fmt;
 
 use half::{bf16, f16};
 use prost::{Message, bytes::Bytes};
 
-/// Maximum number of values of a tensor with a repeated last value, because a few bytes can describe any number of values.
+/// Maximum number of values of a tensor with a repeated last value, because a few bytes can
+/// describe any number of values.
 const MAX_REPEATED: usize = 1 << 24;
 
 /// The number of the dtype of strings.
@@ -87,14 +89,26 @@ impl fmt::Display for TensorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Message(error) => write!(f, "not a tensor of tf.io.serialize_tensor: {error}"),
-            Self::Dtype(0) => f.write_str("not a tensor of tf.io.serialize_tensor: the dtype is missing"),
-            Self::Dtype(number) => write!(f, "tensors of dtype {} are not supported", dtype_name(*number)),
+            Self::Dtype(0) => {
+                f.write_str("not a tensor of tf.io.serialize_tensor: the dtype is missing")
+            }
+            Self::Dtype(number) => write!(
+                f,
+                "tensors of dtype {} are not supported",
+                dtype_name(*number)
+            ),
             Self::Shape => f.write_str("the tensor's shape is unknown, negative or too large"),
             Self::Content(found, expected) => {
-                write!(f, "the tensor's content is corrupt: found {found} bytes or values, expected {expected}")
+                write!(
+                    f,
+                    "the tensor's content is corrupt: found {found} bytes or values, expected {expected}"
+                )
             }
             Self::TooMany(found) => {
-                write!(f, "the tensor repeats one value {found} times; the limit is {MAX_REPEATED}")
+                write!(
+                    f,
+                    "the tensor repeats one value {found} times; the limit is {MAX_REPEATED}"
+                )
             }
         }
     }
@@ -115,7 +129,11 @@ impl TensorProto {
     /// Parses the message.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let proto = Self::decode(bytes).map_err(TensorError::Message)?;
-        if proto.dtype == 0 { Err(TensorError::Dtype(0)) } else { Ok(proto) }
+        if proto.dtype == 0 {
+            Err(TensorError::Dtype(0))
+        } else {
+            Ok(proto)
+        }
     }
 
     /// Returns whether the values are strings.
@@ -130,19 +148,27 @@ impl TensorProto {
 
     /// The dimensions; empty for a scalar.
     pub(super) fn shape(&self) -> Result<Vec<i64>> {
-        let Some(shape) = &self.tensor_shape else { return Ok(Vec::new()) };
+        let Some(shape) = &self.tensor_shape else {
+            return Ok(Vec::new());
+        };
         let sizes: Vec<_> = shape.dim.iter().map(|dim| dim.size).collect();
-        if shape.unknown_rank || sizes.iter().any(|size| *size < 0) { Err(TensorError::Shape) } else { Ok(sizes) }
+        if shape.unknown_rank || sizes.iter().any(|size| *size < 0) {
+            Err(TensorError::Shape)
+        } else {
+            Ok(sizes)
+        }
     }
 
     /// The number of values that the shape requires.
     pub(super) fn count(&self) -> Result<usize> {
         let count = self.shape()?.into_iter().try_fold(1i64, i64::checked_mul);
-        count.and_then(|count| usize::try_from(count).ok()).ok_or(TensorError::Shape)
+        count
+            .and_then(|count| usize::try_from(count).ok())
+            .ok_or(TensorError::Shape)
     }
 
-    /// The number of bytes that the values take beyond `stored`, the bytes of the message, without making the values: 8 for a
-    /// number, and one more than its length for a string.
+    /// The number of bytes that the values take beyond `stored`, the bytes of the message, without
+    /// making the values: 8 for a number, and one more than its length for a string.
     pub(super) fn growth(&self, stored: usize) -> Result<usize> {
         let count = self.count()?;
         let bytes = match self.is_text() {
@@ -153,7 +179,9 @@ impl TensorProto {
                 let size = |string: &Bytes| string.len() + 1;
                 let repeated = count.saturating_sub(self.string_val.len());
                 let last = self.string_val.last().map_or(1, size);
-                repeated.saturating_mul(last).saturating_add(self.string_val.iter().map(size).sum())
+                repeated
+                    .saturating_mul(last)
+                    .saturating_add(self.string_val.iter().map(size).sum())
             }
         };
         Ok(bytes.saturating_sub(stored))
@@ -166,19 +194,49 @@ impl TensorProto {
         let bf16_of = |bits: &i32| f64::from(bf16::from_bits(*bits as u16));
         let int_of = |value: &i32| i64::from(*value);
         Ok(match self.dtype {
-            1 => Floats(self.numbers(|b| f64::from(f32::from_le_bytes(b)), &self.float_val, |v| f64::from(*v))?),
+            1 => Floats(self.numbers(
+                |b| f64::from(f32::from_le_bytes(b)),
+                &self.float_val,
+                |v| f64::from(*v),
+            )?),
             2 => Floats(self.numbers(f64::from_le_bytes, &self.double_val, |v| *v)?),
-            3 | 13 => Ints(self.numbers(|b| i64::from(i32::from_le_bytes(b)), &self.int_val, int_of)?),
-            4 | 12 => Ints(self.numbers(|b| i64::from(u8::from_le_bytes(b)), &self.int_val, int_of)?),
-            5 | 15 => Ints(self.numbers(|b| i64::from(i16::from_le_bytes(b)), &self.int_val, int_of)?),
-            6 | 11 => Ints(self.numbers(|b| i64::from(i8::from_le_bytes(b)), &self.int_val, int_of)?),
+            3 | 13 => {
+                Ints(self.numbers(|b| i64::from(i32::from_le_bytes(b)), &self.int_val, int_of)?)
+            }
+            4 | 12 => {
+                Ints(self.numbers(|b| i64::from(u8::from_le_bytes(b)), &self.int_val, int_of)?)
+            }
+            5 | 15 => {
+                Ints(self.numbers(|b| i64::from(i16::from_le_bytes(b)), &self.int_val, int_of)?)
+            }
+            6 | 11 => {
+                Ints(self.numbers(|b| i64::from(i8::from_le_bytes(b)), &self.int_val, int_of)?)
+            }
             STRING => Strings(self.strings()?),
             9 => Ints(self.numbers(i64::from_le_bytes, &self.int64_val, |v| *v)?),
-            10 => Ints(self.numbers(|[b]: [u8; 1]| i64::from(b != 0), &self.bool_val, |v| i64::from(*v))?),
-            14 => Floats(self.numbers(|b| f64::from(bf16::from_le_bytes(b)), &self.half_val, bf16_of)?),
-            16 | 17 => Ints(self.numbers(|b| i64::from(u16::from_le_bytes(b)), &self.int_val, int_of)?),
-            19 => Floats(self.numbers(|b| f64::from(f16::from_le_bytes(b)), &self.half_val, f16_of)?),
-            22 => Ints(self.numbers(|b| i64::from(u32::from_le_bytes(b)), &self.uint32_val, |v| i64::from(*v))?),
+            10 => Ints(self.numbers(
+                |[b]: [u8; 1]| i64::from(b != 0),
+                &self.bool_val,
+                |v| i64::from(*v),
+            )?),
+            14 => Floats(self.numbers(
+                |b| f64::from(bf16::from_le_bytes(b)),
+                &self.half_val,
+                bf16_of,
+            )?),
+            16 | 17 => {
+                Ints(self.numbers(|b| i64::from(u16::from_le_bytes(b)), &self.int_val, int_of)?)
+            }
+            19 => Floats(self.numbers(
+                |b| f64::from(f16::from_le_bytes(b)),
+                &self.half_val,
+                f16_of,
+            )?),
+            22 => Ints(self.numbers(
+                |b| i64::from(u32::from_le_bytes(b)),
+                &self.uint32_val,
+                |v| i64::from(*v),
+            )?),
             23 => Unsigned(self.numbers(u64::from_le_bytes, &self.uint64_val, |v| *v)?),
             other => return Err(TensorError::Dtype(other)),
         })
@@ -197,12 +255,16 @@ impl TensorProto {
         }
         let (words, rest) = self.tensor_content.as_chunks::<N>();
         if words.len() != count || !rest.is_empty() {
-            return Err(TensorError::Content(self.tensor_content.len(), count.saturating_mul(N)));
+            return Err(TensorError::Content(
+                self.tensor_content.len(),
+                count.saturating_mul(N),
+            ));
         }
         Ok(words.iter().map(|word| of_bytes(*word)).collect())
     }
 
-    /// Reads strings. In `tensor_content`, all lengths come first, as varints, and then the bytes of all strings.
+    /// Reads strings. In `tensor_content`, all lengths come first, as varints, and then the bytes
+    /// of all strings.
     fn strings(&self) -> Result<Vec<Bytes>> {
         let count = self.count()?;
         if self.tensor_content.is_empty() {
@@ -213,12 +275,20 @@ impl TensorProto {
         if count > rest.len() {
             return Err(corrupt());
         }
-        let lengths = (0..count).map(|_| prost::decode_length_delimiter(&mut rest).map_err(|_| corrupt()));
+        let lengths =
+            (0..count).map(|_| prost::decode_length_delimiter(&mut rest).map_err(|_| corrupt()));
         let lengths = lengths.collect::<Result<Vec<_>>>()?;
-        if lengths.iter().try_fold(0usize, |sum, length| sum.checked_add(*length)) != Some(rest.len()) {
+        if lengths
+            .iter()
+            .try_fold(0usize, |sum, length| sum.checked_add(*length))
+            != Some(rest.len())
+        {
             return Err(corrupt());
         }
-        Ok(lengths.into_iter().map(|length| rest.split_to(length)).collect())
+        Ok(lengths
+            .into_iter()
+            .map(|length| rest.split_to(length))
+            .collect())
     }
 }
 
@@ -263,7 +333,9 @@ fn dtype_name(number: i32) -> String {
         "uint32",
         "uint64",
     ];
-    let name = usize::try_from(number).ok().and_then(|number| NAMES.get(number));
+    let name = usize::try_from(number)
+        .ok()
+        .and_then(|number| NAMES.get(number));
     name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
 }
 
@@ -273,18 +345,36 @@ mod tests {
 
     fn proto(dtype: i32, shape: &[i64]) -> TensorProto {
         let dim = shape.iter().map(|size| Dim { size: *size }).collect();
-        TensorProto { dtype, tensor_shape: Some(TensorShapeProto { dim, unknown_rank: false }), ..Default::default() }
+        TensorProto {
+            dtype,
+            tensor_shape: Some(TensorShapeProto {
+                dim,
+                unknown_rank: false,
+            }),
+            ..Default::default()
+        }
     }
 
     #[test]
     fn memory_is_bounded_for_large_shapes() {
-        assert!(matches!(proto(1, &[1 << 40]).values(), Err(TensorError::TooMany(_))));
-        assert!(matches!(proto(1, &[i64::MAX, 2]).values(), Err(TensorError::Shape)));
+        assert!(matches!(
+            proto(1, &[1 << 40]).values(),
+            Err(TensorError::TooMany(_))
+        ));
+        assert!(matches!(
+            proto(1, &[i64::MAX, 2]).values(),
+            Err(TensorError::Shape)
+        ));
         assert!(matches!(proto(1, &[-1]).values(), Err(TensorError::Shape)));
         let content = Bytes::from_static(&[1]);
-        let strings = TensorProto { tensor_content: content, ..proto(7, &[1 << 40]) };
+        let strings = TensorProto {
+            tensor_content: content,
+            ..proto(7, &[1 << 40])
+        };
         assert!(matches!(strings.values(), Err(TensorError::Content(1, _))));
-        assert!(matches!(proto(1, &[0]).values(), Ok(TensorValues::Floats(values)) if values.is_empty()));
+        assert!(
+            matches!(proto(1, &[0]).values(), Ok(TensorValues::Floats(values)) if values.is_empty())
+        );
     }
 
     #[test]
@@ -293,23 +383,38 @@ mod tests {
         assert_eq!(growth(&proto(1, &[1 << 40]), 8), (8 << 40) - 8);
         assert_eq!(growth(&proto(1, &[1 << 61, 2]), 0), usize::MAX);
         assert_eq!(growth(&proto(2, &[2]), 100), 0);
-        let repeated = TensorProto { string_val: vec!["ab".into(), "c".into()], ..proto(7, &[1000]) };
+        let repeated = TensorProto {
+            string_val: vec!["ab".into(), "c".into()],
+            ..proto(7, &[1000])
+        };
         assert_eq!(growth(&repeated, 0), 3 + 999 * 2);
-        let content = TensorProto { tensor_content: Bytes::from_static(&[1, b'a']), ..proto(7, &[1 << 40]) };
+        let content = TensorProto {
+            tensor_content: Bytes::from_static(&[1, b'a']),
+            ..proto(7, &[1 << 40])
+        };
         assert_eq!(growth(&content, 0), 2);
         assert!(matches!(proto(1, &[-1]).growth(0), Err(TensorError::Shape)));
     }
 
     #[test]
     fn corrupt_content_and_unsupported_dtypes_are_errors() {
-        let short = TensorProto { tensor_content: Bytes::from_static(&[0; 5]), ..proto(1, &[2]) };
+        let short = TensorProto {
+            tensor_content: Bytes::from_static(&[0; 5]),
+            ..proto(1, &[2])
+        };
         assert_eq!(
             short.values().unwrap_err().to_string(),
             "the tensor's content is corrupt: found 5 bytes or values, expected 8"
         );
-        assert_eq!(proto(8, &[]).values().unwrap_err().to_string(), "tensors of dtype complex64 are not supported");
+        assert_eq!(
+            proto(8, &[]).values().unwrap_err().to_string(),
+            "tensors of dtype complex64 are not supported"
+        );
         assert!(TensorProto::parse(b"").is_err() && TensorProto::parse(b"\xff").is_err());
-        let lengths = TensorProto { tensor_content: Bytes::from_static(&[2, 200, 1, b'a']), ..proto(7, &[2]) };
+        let lengths = TensorProto {
+            tensor_content: Bytes::from_static(&[2, 200, 1, b'a']),
+            ..proto(7, &[2])
+        };
         assert!(matches!(lengths.values(), Err(TensorError::Content(..))));
     }
 }

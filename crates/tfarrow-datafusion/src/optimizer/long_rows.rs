@@ -1,18 +1,18 @@
 //! Smaller batches for plans over long rows.
 //!
-//! DataFusion's operators buffer rows by count: 8192 images of 100 kB are most of a gigabyte in every sort, join or
-//! exchange, whatever the memory limit. A plan over long records therefore runs with fewer rows per batch. View arrays
-//! also keep each buffer alive that a row of the batch refers to: a batch from a merge keeps a buffer of each input
-//! alive, until its values are copied.
+//! DataFusion's operators buffer rows by count: 8192 images of 100 kB are most of a gigabyte in
+//! every sort, join or exchange, whatever the memory limit. A plan over long records therefore runs
+//! with fewer rows per batch. View arrays also keep each buffer alive that a row of the batch
+//! refers to: a batch from a merge keeps a buffer of each input alive, until its values are copied.
 //!
-//! Repair of DataFusion 55: apache/datafusion#25271 (view buffers, open), and batches by bytes, whose pull request 23390 was not
-//! merged. Delete when its operators bound the bytes of a batch.
+//! Repair of DataFusion 55: apache/datafusion#25271 (view buffers, open), and batches by bytes,
+//! whose pull request 23390 was not merged. Delete when its operators bound the bytes of a batch.
 
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, GenericByteViewArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
-    cast::AsArray, types::ByteViewType,
+    Array, ArrayRef, GenericByteViewArray, ListArray, MapArray, RecordBatch, RecordBatchOptions,
+    StructArray, cast::AsArray, types::ByteViewType,
 };
 use arrow_schema::DataType;
 use datafusion::{
@@ -39,8 +39,9 @@ use crate::{
 
 /// Maximum bytes of a batch of long rows.
 ///
-/// A sort that merges spilled files holds at least two streams with two batches each, and reserves twice their size. With
-/// this bound these take half of the sort's own reservation, so that it can always continue.
+/// A sort that merges spilled files holds at least two streams with two batches each, and reserves
+/// twice their size. With this bound these take half of the sort's own reservation, so that it can
+/// always continue.
 fn batch_bytes(options: &ExecutionOptions) -> usize {
     options.sort_spill_reservation_bytes / 8
 }
@@ -50,8 +51,9 @@ pub fn merge_stream_bytes(options: &ExecutionOptions) -> usize {
     4 * batch_bytes(options)
 }
 
-/// A physical optimizer rule for plans over long records: if a batch would be too large, the plan runs with a smaller
-/// `batch_size`, and the inputs of merges, which hold a batch of each input, are copied to compact arrays.
+/// A physical optimizer rule for plans over long records: if a batch would be too large, the plan
+/// runs with a smaller `batch_size`, and the inputs of merges, which hold a batch of each input,
+/// are copied to compact arrays.
 ///
 /// Sessions of `tfarrow_sql::session_context` have this rule. To add it to another session:
 ///
@@ -69,7 +71,11 @@ pub fn merge_stream_bytes(options: &ExecutionOptions) -> usize {
 pub struct LongRows;
 
 impl PhysicalOptimizerRule for LongRows {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let bytes = batch_bytes(&config.execution);
         let row = longest_row(plan.as_ref());
         if bytes == 0 || row.saturating_mul(BATCH_SIZE) <= bytes {
@@ -80,7 +86,10 @@ impl PhysicalOptimizerRule for LongRows {
             true => compact_inputs(node, rows).map(Transformed::yes),
             false => Ok(Transformed::no(node)),
         })?;
-        Ok(Arc::new(PassThroughExec::new(merged.data, CompactBatches { rows })))
+        Ok(Arc::new(PassThroughExec::new(
+            merged.data,
+            CompactBatches { rows },
+        )))
     }
 
     fn name(&self) -> &'static str {
@@ -93,16 +102,26 @@ impl PhysicalOptimizerRule for LongRows {
 }
 
 fn compact_inputs(node: Arc<dyn ExecutionPlan>, rows: usize) -> Result<Arc<dyn ExecutionPlan>> {
-    let compact = |input: &Arc<_>| Arc::new(PassThroughExec::new(Arc::clone(input), CompactBatches { rows })) as _;
+    let compact = |input: &Arc<_>| {
+        Arc::new(PassThroughExec::new(
+            Arc::clone(input),
+            CompactBatches { rows },
+        )) as _
+    };
     let inputs = node.children().into_iter().map(compact).collect();
     replace_children_if_necessary(node, inputs)
 }
 
 /// Average bytes per row of the scan with the longest rows.
 fn longest_row(plan: &dyn ExecutionPlan) -> usize {
-    let scan = plan.downcast_ref::<DataSourceExec>().and_then(|scan| scan.downcast_to_file_source::<TfRecordSource>());
+    let scan = plan
+        .downcast_ref::<DataSourceExec>()
+        .and_then(|scan| scan.downcast_to_file_source::<TfRecordSource>());
     let own = scan.map_or(0, |(_, source)| source.row_bytes());
-    plan.children().into_iter().map(|child| longest_row(child.as_ref())).fold(own, usize::max)
+    plan.children()
+        .into_iter()
+        .map(|child| longest_row(child.as_ref()))
+        .fold(own, usize::max)
 }
 
 /// Executes a plan with its own `batch_size`, and bounds the memory that each batch keeps alive.
@@ -134,9 +153,17 @@ impl PassThrough for CompactBatches {
 
 /// Copies view arrays whose buffers are more than twice as long as the values in the batch.
 fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().map(compact_array).collect::<Result<_>>()?;
+    let columns = batch
+        .columns()
+        .iter()
+        .map(compact_array)
+        .collect::<Result<_>>()?;
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?)
+    Ok(RecordBatch::try_new_with_options(
+        batch.schema(),
+        columns,
+        &rows,
+    )?)
 }
 
 fn compact_array(array: &ArrayRef) -> Result<ArrayRef> {
@@ -146,27 +173,51 @@ fn compact_array(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::List(item) => {
             let lists = array.as_list::<i32>();
             let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
-            Arc::new(ListArray::try_new(Arc::clone(item), offsets, compact_array(lists.values())?, nulls)?)
+            Arc::new(ListArray::try_new(
+                Arc::clone(item),
+                offsets,
+                compact_array(lists.values())?,
+                nulls,
+            )?)
         }
         DataType::Struct(_) => Arc::new(compact_fields(array.as_struct())?),
         DataType::Map(entries, is_sorted) => {
             let maps = array.as_map();
             let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
             let entries_array = compact_fields(maps.entries())?;
-            Arc::new(MapArray::try_new(Arc::clone(entries), offsets, entries_array, nulls, *is_sorted)?)
+            Arc::new(MapArray::try_new(
+                Arc::clone(entries),
+                offsets,
+                entries_array,
+                nulls,
+                *is_sorted,
+            )?)
         }
         _ => Arc::clone(array),
     })
 }
 
 fn compact_fields(structs: &StructArray) -> Result<StructArray> {
-    let columns = structs.columns().iter().map(compact_array).collect::<Result<_>>()?;
+    let columns = structs
+        .columns()
+        .iter()
+        .map(compact_array)
+        .collect::<Result<_>>()?;
     let nulls = structs.nulls().cloned();
-    Ok(StructArray::try_new_with_length(structs.fields().clone(), columns, nulls, structs.len())?)
+    Ok(StructArray::try_new_with_length(
+        structs.fields().clone(),
+        columns,
+        nulls,
+        structs.len(),
+    )?)
 }
 
 fn compact_views<T: ByteViewType>(views: &GenericByteViewArray<T>) -> ArrayRef {
-    let held: usize = views.data_buffers().iter().map(|buffer| buffer.capacity()).sum();
+    let held: usize = views
+        .data_buffers()
+        .iter()
+        .map(|buffer| buffer.capacity())
+        .sum();
     match held / 2 > views.total_buffer_bytes_used() {
         true => Arc::new(views.gc()),
         false => Arc::new(views.clone()),

@@ -8,8 +8,8 @@ use datafusion::{
     error::Result,
     execution::{SendableRecordBatchStream, TaskContext},
     physical_plan::{
-        DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, execution_plan::CardinalityEffect,
-        stream::RecordBatchStreamAdapter,
+        DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+        execution_plan::CardinalityEffect, stream::RecordBatchStreamAdapter,
     },
 };
 use futures::stream::BoxStream;
@@ -97,15 +97,25 @@ impl<W: PassThrough> ExecutionPlan for PassThroughExec<W> {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         match <[_; 1]>::try_from(children) {
             Ok([input]) => Ok(Arc::new(Self::new(input, self.work.clone()))),
             Err(children) => internal_err!("{} has one input, found {}", W::NAME, children.len()),
         }
     }
 
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
         let batches = self.work.execute(self.input.as_ref(), partition, context)?;
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            batches,
+        )))
     }
 }

@@ -8,7 +8,9 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use datafusion::error::Result;
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records};
+use tfarrow_codec::{
+    BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records,
+};
 use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, Error, Fault};
 
@@ -22,7 +24,8 @@ use crate::{
     },
 };
 
-/// Decodes the records of all files of an execution. Decoders are reused, because each learns the order of keys.
+/// Decodes the records of all files of an execution. Decoders are reused, because each learns the
+/// order of keys.
 #[derive(Debug)]
 pub(crate) struct Decoders {
     pool: DecoderPool,
@@ -45,42 +48,69 @@ impl Decoders {
         filter: Option<Filter>,
     ) -> Self {
         let pool = |builder: DecoderBuilder, projection: Vec<usize>| DecoderPool {
-            builder: builder.with_on_error(on_error).with_projection(projection.clone()),
+            builder: builder
+                .with_on_error(on_error)
+                .with_projection(projection.clone()),
             columns: Arc::clone(columns),
             projection,
             idle: Lock::default(),
         };
         let filter = filter.map(|filter| {
-            // The set of skipped records must not depend on how many values of a list the filter needs.
-            let may_truncate = |column: &usize| on_error == OnError::Fail && columns.is_as_decoded(*column);
-            let lists = filter.first_values().filter(|(column, _)| may_truncate(column));
-            let builder =
-                lists.fold(builder.clone(), |builder, (column, most)| builder.with_first_values(column, most));
+            // The set of skipped records must not depend on how many values of a list the filter
+            // needs.
+            let may_truncate =
+                |column: &usize| on_error == OnError::Fail && columns.is_as_decoded(*column);
+            let lists = filter
+                .first_values()
+                .filter(|(column, _)| may_truncate(column));
+            let builder = lists.fold(builder.clone(), |builder, (column, most)| {
+                builder.with_first_values(column, most)
+            });
             let filter_pool = pool(builder, filter.columns().to_vec());
             (filter, filter_pool)
         });
         let is_of_messages = columns.record_type() == RecordType::Message;
         let (provenance, notices) = Default::default();
-        Self { pool: pool(builder.clone(), projection), filter, on_error, is_of_messages, provenance, notices }
+        Self {
+            pool: pool(builder.clone(), projection),
+            filter,
+            on_error,
+            is_of_messages,
+            provenance,
+            notices,
+        }
     }
 
     /// Sets the provenance of the schema, for errors, and the receiver of warnings.
-    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, notices: Arc<NoticeSender>) -> Self {
+    pub(crate) fn with_provenance(
+        mut self,
+        provenance: Arc<SchemaProvenance>,
+        notices: Arc<NoticeSender>,
+    ) -> Self {
         (self.provenance, self.notices) = (provenance, notices);
         self
     }
 
     /// Maximum number of columns of a batch, of the filter or of the query.
     pub(crate) fn columns(&self) -> usize {
-        let filter = self.filter.as_ref().map_or(0, |(_, pool)| pool.projection.len());
+        let filter = self
+            .filter
+            .as_ref()
+            .map_or(0, |(_, pool)| pool.projection.len());
         self.pool.projection.len().max(filter)
     }
 
     /// Decodes the records of the file `path` that pass the filter, to one batch.
     ///
     /// # Errors
-    /// A record is corrupt or does not match the schema, unless such records are skipped; or the filter fails.
-    pub(crate) fn decode(&self, records: &Records, path: &Path, metrics: &ScanMetrics) -> Result<RecordBatch> {
+    /// A record is corrupt or does not match the schema, unless such records are skipped; or the
+    /// filter fails.
+    pub(crate) fn decode(
+        &self,
+        records: &Records,
+        path: &Path,
+        metrics: &ScanMetrics,
+    ) -> Result<RecordBatch> {
         let decode = |pool: &DecoderPool, filter: Option<&BooleanArray>| {
             let mut skipped = Vec::new();
             let decoded = pool.decode(records, filter, self.on_error, &mut skipped);
@@ -94,30 +124,37 @@ impl Decoders {
                 DecodeFailure::Query(error) => error,
             })
         };
-        let Some((filter, filter_pool)) = &self.filter else { return Ok(decode(&self.pool, None)?.batch) };
+        let Some((filter, filter_pool)) = &self.filter else {
+            return Ok(decode(&self.pool, None)?.batch);
+        };
         let decoded = decode(filter_pool, None)?;
         let kept = filter.keep(&decoded.batch)?;
-        metrics.rows_pruned.add(decoded.batch.num_rows() - kept.true_count());
+        metrics
+            .rows_pruned
+            .add(decoded.batch.num_rows() - kept.true_count());
         let kept = decoded.of_records(kept, records.len());
         Ok(decode(&self.pool, Some(&kept))?.batch)
     }
 
-    /// Reports skipped records. Runs before the rows after them are returned, so that they are reported even if the query
-    /// ends early.
+    /// Reports skipped records. Runs before the rows after them are returned, so that they are
+    /// reported even if the query ends early.
     pub(crate) fn send_skipped(&self, skipped: DamageReport) {
         self.notices.send_skipped(skipped);
     }
 
     fn count_skipped(&self, errors: Vec<CodecError>, path: &Path, metrics: &ScanMetrics) {
         let mut skipped = DamageReport::default();
-        errors.into_iter().for_each(|error| skipped.add_record(Fault::of(0, Error::codec(path, error))));
+        errors
+            .into_iter()
+            .for_each(|error| skipped.add_record(Fault::of(0, Error::codec(path, error))));
         metrics.records_skipped.add(skipped.records as usize);
         metrics.crc_errors.add(skipped.corrupt as usize);
         self.send_skipped(skipped);
     }
 }
 
-/// Reports the features without a column, and a field that messages do not define, at the end of the execution.
+/// Reports the features without a column, and a field that messages do not define, at the end of
+/// the execution.
 impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
@@ -147,7 +184,8 @@ impl From<tfarrow_codec::Error> for DecodeFailure {
     }
 }
 
-/// A batch, and the number of the record of each of its rows; `None` if there is one row for each record.
+/// A batch, and the number of the record of each of its rows; `None` if there is one row for each
+/// record.
 struct Decoded {
     batch: RecordBatch,
     records: Option<Vec<usize>>,
@@ -156,19 +194,30 @@ struct Decoded {
 impl Decoded {
     /// Removes the rows that cannot be cast.
     fn without(self, errors: &[CastError]) -> Result<Self, DecodeFailure> {
-        let (batch, rows) = without(&self.batch, errors).map_err(|e| DecodeFailure::Query(e.into()))?;
+        let (batch, rows) =
+            without(&self.batch, errors).map_err(|e| DecodeFailure::Query(e.into()))?;
         let records = rows.into_iter().map(|row| self.record_of(row)).collect();
-        Ok(Self { batch, records: Some(records) })
+        Ok(Self {
+            batch,
+            records: Some(records),
+        })
     }
 
     /// The record of a row.
     fn record_of(&self, row: usize) -> usize {
-        self.records.as_ref().and_then(|records| records.get(row)).copied().unwrap_or(row)
+        self.records
+            .as_ref()
+            .and_then(|records| records.get(row))
+            .copied()
+            .unwrap_or(row)
     }
 
-    /// Maps a flag of each row to a flag of each of `count` records; records without a row get `false`.
+    /// Maps a flag of each row to a flag of each of `count` records; records without a row get
+    /// `false`.
     fn of_records(&self, rows: BooleanArray, count: usize) -> BooleanArray {
-        let Some(records) = &self.records else { return rows };
+        let Some(records) = &self.records else {
+            return rows;
+        };
         let mut all = vec![false; count];
         for (row, record) in records.iter().enumerate() {
             if let Some(kept) = all.get_mut(*record) {
@@ -207,14 +256,22 @@ impl DecoderPool {
         *skipped = decoder.take_skipped();
         let decoded = batch.map(|batch| {
             let is_all = batch.num_rows() == records.len();
-            let numbers = (!is_all).then(|| (0..batch.num_rows()).map(|row| decoder.record_of(row)).collect());
-            Decoded { batch, records: numbers }
+            let numbers = (!is_all).then(|| {
+                (0..batch.num_rows())
+                    .map(|row| decoder.record_of(row))
+                    .collect()
+            });
+            Decoded {
+                batch,
+                records: numbers,
+            }
         });
         self.idle.lock().push(decoder);
         self.cast(decoded?, records, on_error, skipped)
     }
 
-    /// Casts the columns of a batch. Each iteration of the loop removes rows, so that the loop ends.
+    /// Casts the columns of a batch. Each iteration of the loop removes rows, so that the loop
+    /// ends.
     fn cast(
         &self,
         mut decoded: Decoded,
@@ -223,14 +280,28 @@ impl DecoderPool {
         skipped: &mut Vec<CodecError>,
     ) -> Result<Decoded, DecodeFailure> {
         loop {
-            let cast = self.columns.cast(&self.projection, decoded.batch).map_err(DecodeFailure::Query)?;
+            let cast = self
+                .columns
+                .cast(&self.projection, decoded.batch)
+                .map_err(DecodeFailure::Query)?;
             let (errors, batch) = match cast {
                 CastBatch::Cast(batch) => return Ok(Decoded { batch, ..decoded }),
                 CastBatch::Failed(errors, batch) => (errors, batch),
             };
             decoded.batch = batch;
-            for CastError { row, column, expected, found } in &errors {
-                let error = records.misfit(decoded.record_of(*row), column, expected.clone(), found.clone());
+            for CastError {
+                row,
+                column,
+                expected,
+                found,
+            } in &errors
+            {
+                let error = records.misfit(
+                    decoded.record_of(*row),
+                    column,
+                    expected.clone(),
+                    found.clone(),
+                );
                 match on_error {
                     OnError::Fail => return Err(error.into()),
                     OnError::Skip => skipped.push(error),

@@ -5,9 +5,10 @@
 //! bytes ─▶ take the next chunk ─▶ decode ─▶ Ordered: batches in the order of the chunks ─▶ queue ─▶ stream
 //! ```
 //!
-//! Each thread decodes the chunk that it has read, while the chunk is in the cache of its core. If a query reads at least as
-//! many files as it has threads, each file has one thread; otherwise files get more threads, so that the last file of a
-//! scan uses all of them. Dropping the stream closes the queue, which ends the threads.
+//! Each thread decodes the chunk that it has read, while the chunk is in the cache of its core. If
+//! a query reads at least as many files as it has threads, each file has one thread; otherwise
+//! files get more threads, so that the last file of a scan uses all of them. Dropping the stream
+//! closes the queue, which ends the threads.
 
 use std::{
     mem,
@@ -50,7 +51,8 @@ use crate::{
 const BATCH_BYTES: usize = 16 << 20;
 /// Chunks that each thread may read ahead of the consumer of the batches.
 const AHEAD: usize = 2;
-/// Largest LIMIT, in rows, for which a file is read by one thread: its first chunks contain these rows.
+/// Largest LIMIT, in rows, for which a file is read by one thread: its first chunks contain these
+/// rows.
 const FEW_ROWS: usize = 8 * BATCH_SIZE;
 
 /// Returns whether the first chunks of one file contain all rows of this LIMIT.
@@ -66,7 +68,8 @@ pub(crate) struct Scan {
     pub(crate) read: ReadOptions,
     /// Maximum rows of a batch.
     pub(crate) batch_size: usize,
-    /// Maximum number of threads that decode at the same time; `None`: one per worker of the runtime.
+    /// Maximum number of threads that decode at the same time; `None`: one per worker of the
+    /// runtime.
     pub(crate) threads: Option<usize>,
     /// Rows after which reading of a file may stop.
     pub(crate) limit: Option<usize>,
@@ -77,21 +80,26 @@ pub(crate) struct Scan {
     pub(crate) metrics: ScanMetrics,
 }
 
-/// Batches of one chunk: all of them, unless there are many columns. An error is always the last element.
+/// Batches of one chunk: all of them, unless there are many columns. An error is always the last
+/// element.
 type Batches = Vec<Result<RecordBatch>>;
 
 impl Scan {
     /// Maximum number of threads that decode at the same time, in all partitions.
     pub(crate) fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(|| Handle::current().metrics().num_workers())
+        self.threads
+            .unwrap_or_else(|| Handle::current().metrics().num_workers())
     }
 
     /// Chunks that may be read ahead of the consumer, for the file whose batches are consumed next.
     pub(crate) fn chunks_ahead(&self) -> usize {
-        (AHEAD * self.threads()).div_ceil(self.partitions.max(1)).max(AHEAD)
+        (AHEAD * self.threads())
+            .div_ceil(self.partitions.max(1))
+            .max(AHEAD)
     }
 
-    /// Starts to read `range` of `input` immediately, up to `ahead` chunks ahead of the consumer, and returns its batches.
+    /// Starts to read `range` of `input` immediately, up to `ahead` chunks ahead of the consumer,
+    /// and returns its batches.
     pub(crate) fn start(
         self,
         input: ScanInput,
@@ -100,13 +108,26 @@ impl Scan {
     ) -> BoxStream<'static, Result<RecordBatch>> {
         let (runtime, threads) = (Handle::current(), self.threads());
         let (queue, batches) = channel(ahead);
-        let output = BatchSender { queue, active: Active::new(&self.active) };
-        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, range, output, threads, &runtime));
-        stream::unfold(Some((batches, thread)), next).flat_map(stream::iter).boxed()
+        let output = BatchSender {
+            queue,
+            active: Active::new(&self.active),
+        };
+        let thread =
+            SpawnedTask::spawn_blocking(move || self.run(&input, range, output, threads, &runtime));
+        stream::unfold(Some((batches, thread)), next)
+            .flat_map(stream::iter)
+            .boxed()
     }
 
     /// Reads the file to its end, or until the stream is dropped.
-    fn run(self, input: &ScanInput, range: RecordRange, mut output: BatchSender, most: usize, runtime: &Handle) {
+    fn run(
+        self,
+        input: &ScanInput,
+        range: RecordRange,
+        mut output: BatchSender,
+        most: usize,
+        runtime: &Handle,
+    ) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
             Err(error) => return output.send_error(explained(error, &self.provenance)),
@@ -127,7 +148,8 @@ impl Scan {
         while reading.step(&mut memory) {
             if !is_short && threads < most / reading.active.load(Ordering::Relaxed).max(1) {
                 threads += 1;
-                // A helper may start late, or never if the runtime has no free thread, so this thread does not wait for it.
+                // A helper may start late, or never if the runtime has no free thread, so this
+                // thread does not wait for it.
                 let reading = Arc::downgrade(&reading);
                 drop(runtime.spawn_blocking(move || help(&reading)));
             }
@@ -137,20 +159,24 @@ impl Scan {
 
 /// Takes and decodes chunks of a file that other threads have started to read, until its end.
 fn help(reading: &Weak<Reading>) {
-    let Some(reading) = reading.upgrade() else { return };
+    let Some(reading) = reading.upgrade() else {
+        return;
+    };
     let _alarm = Alarm(&reading);
     let mut memory = None;
     while reading.step(&mut memory) {}
 }
 
-/// Sends an error when a helper panics; otherwise the end of its chunks would look like the end of the file. The first
-/// thread is joined instead, and its panic gives the same error.
+/// Sends an error when a helper panics; otherwise the end of its chunks would look like the end of
+/// the file. The first thread is joined instead, and its panic gives the same error.
 struct Alarm<'a>(&'a Reading);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.output.with_output(|output| output.send_error(panicked()));
+            self.0
+                .output
+                .with_output(|output| output.send_error(panicked()));
         }
     }
 }
@@ -201,7 +227,11 @@ impl PieceSink for BatchSender {
     }
 
     fn held_bytes(batches: &Batches) -> usize {
-        batches.iter().flatten().map(RecordBatch::get_array_memory_size).sum()
+        batches
+            .iter()
+            .flatten()
+            .map(RecordBatch::get_array_memory_size)
+            .sum()
     }
 
     fn cancelled() -> Dropped {
@@ -250,7 +280,8 @@ impl Drop for Waiting<'_> {
 
 /// State that the threads that read one file share.
 ///
-/// The decoders are dropped before the output closes the queue: they report unknown features on drop, before the stream ends.
+/// The decoders are dropped before the output closes the queue: they report unknown features on
+/// drop, before the stream ends.
 struct Reading {
     scan: Scan,
     reader: SharedReader,
@@ -280,7 +311,8 @@ enum Entered {
 }
 
 impl Reading {
-    /// Takes the next chunk and decodes it. Returns `false` at the end of the file, or when the stream has been dropped.
+    /// Takes the next chunk and decodes it. Returns `false` at the end of the file, or when the
+    /// stream has been dropped.
     fn step(&self, memory: &mut Option<Vec<u8>>) -> bool {
         if self.left.load(Ordering::Relaxed) == 0 {
             return false;
@@ -290,21 +322,27 @@ impl Reading {
             return true;
         }
         if self.scan.read.on_error == OnError::Skip {
-            self.scan.decoders.send_skipped(mem::take(&mut self.lost.lock()));
+            self.scan
+                .decoders
+                .send_skipped(mem::take(&mut self.lost.lock()));
         }
         match entered {
-            Some(Entered::Records(records, chunk)) => match self.decode(records, self.output.ticket(chunk)) {
-                Ok(rest) => {
-                    *memory = rest.reclaim();
-                    true
+            Some(Entered::Records(records, chunk)) => {
+                match self.decode(records, self.output.ticket(chunk)) {
+                    Ok(rest) => {
+                        *memory = rest.reclaim();
+                        true
+                    }
+                    Err(Dropped) => false,
                 }
-                Err(Dropped) => false,
-            },
+            }
             Some(Entered::Error(error, chunk)) => {
                 let mut ticket = self.output.ticket(chunk);
                 let error = explained(error, &self.scan.provenance);
                 // The error is lost if the stream has been dropped.
-                let _ = ticket.write(vec![Err(error)]).and_then(|()| ticket.finish());
+                let _ = ticket
+                    .write(vec![Err(error)])
+                    .and_then(|()| ticket.finish());
                 false
             }
             Some(Entered::Skipped | Entered::End) | None => false,
@@ -315,7 +353,9 @@ impl Reading {
     fn enter(&self, taken: Result<Taken, Error>) -> Entered {
         let Taken { segment, bytes } = match taken {
             Ok(taken) => taken,
-            Err(error) => return Entered::Error(error, self.chunks.fetch_add(1, Ordering::Relaxed)),
+            Err(error) => {
+                return Entered::Error(error, self.chunks.fetch_add(1, Ordering::Relaxed));
+            }
         };
         self.scan.metrics.bytes_scanned.add(bytes as usize);
         let records = match segment {
@@ -325,7 +365,9 @@ impl Reading {
                 return Entered::Skipped;
             }
         };
-        let Some(records) = self.range.of_chunk(records) else { return Entered::End };
+        let Some(records) = self.range.of_chunk(records) else {
+            return Entered::End;
+        };
         if records.is_empty() {
             return Entered::Skipped;
         }
@@ -335,8 +377,13 @@ impl Reading {
         Entered::Records(records, self.chunks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the chunk, for reuse.
-    fn decode(&self, mut records: Records, mut output: Ticket<'_, BatchSender>) -> Result<Records, Dropped> {
+    /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the
+    /// chunk, for reuse.
+    fn decode(
+        &self,
+        mut records: Records,
+        mut output: Ticket<'_, BatchSender>,
+    ) -> Result<Records, Dropped> {
         let columns = self.scan.decoders.columns().max(1);
         let rows = (BATCH_CELLS / columns).clamp(1, self.scan.batch_size);
         let (mut batches, mut cells) = (Batches::new(), 0);

@@ -1,4 +1,5 @@
-//! The input of a scan of one file: a shard that the table has listed, or an object in a store of DataFusion.
+//! The input of a scan of one file: a shard that the table has listed, or an object in a store of
+//! DataFusion.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -12,12 +13,14 @@ use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Error, FilePiece, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader};
+use tfarrow_dataset::{
+    Error, FilePiece, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader,
+};
 use tfarrow_scan::record_bytes;
 use tokio::runtime::Handle;
 
-/// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`]. All records by
-/// default.
+/// The records of a file that a scan reads, by their numbers in the file; an extension of a
+/// [`PartitionedFile`]. All records by default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordRange(pub Range<u64>);
 
@@ -35,7 +38,9 @@ impl RecordRange {
 
     /// The records of a chunk that are in the range; `None` if the range ends before them.
     pub(crate) fn of_chunk(&self, records: Records) -> Option<Records> {
-        let number = |record: u64| usize::try_from(record.saturating_sub(records.first())).unwrap_or(usize::MAX);
+        let number = |record: u64| {
+            usize::try_from(record.saturating_sub(records.first())).unwrap_or(usize::MAX)
+        };
         let (from, to) = (number(self.0.start), number(self.0.end));
         if to == 0 {
             return None;
@@ -52,17 +57,23 @@ pub(crate) enum ScanInput {
     /// A piece of a shard.
     Piece(Box<Shard>, FilePiece),
     /// An object in a store of DataFusion.
-    Object { store: Arc<dyn ObjectStore>, path: Path },
+    Object {
+        store: Arc<dyn ObjectStore>,
+        path: Path,
+    },
 }
 
 impl ScanInput {
-    /// The input of `file`: the shard that a [`TfRecordTable`](crate::TfRecordTable) attached to it, else an object of
-    /// `store`.
+    /// The input of `file`: the shard that a [`TfRecordTable`](crate::TfRecordTable) attached to
+    /// it, else an object of `store`.
     pub(crate) fn of(file: &PartitionedFile, store: &Arc<dyn ObjectStore>) -> Self {
         match (file.extension::<Shard>(), file.extension::<FilePiece>()) {
             (Some(shard), Some(piece)) => Self::Piece(Box::new(shard.clone()), piece.clone()),
             (Some(shard), None) => Self::Shard(Box::new(shard.clone())),
-            (None, _) => Self::Object { store: Arc::clone(store), path: file.path().clone() },
+            (None, _) => Self::Object {
+                store: Arc::clone(store),
+                path: file.path().clone(),
+            },
         }
     }
 
@@ -74,22 +85,32 @@ impl ScanInput {
         }
     }
 
-    /// Opens the file. Rows of other formats are read as the records that a conversion to TFRecord writes. Blocks the thread.
+    /// Opens the file. Rows of other formats are read as the records that a conversion to TFRecord
+    /// writes. Blocks the thread.
     ///
     /// # Errors
     /// The file cannot be opened, or its first bytes cannot be read.
-    pub(crate) fn open(&self, options: &ReadOptions, runtime: &Handle) -> Result<SharedReader, Error> {
+    pub(crate) fn open(
+        &self,
+        options: &ReadOptions,
+        runtime: &Handle,
+    ) -> Result<SharedReader, Error> {
         match self {
-            Self::Shard(shard) if shard.format == ShardFormat::TfRecord => SharedReader::open(shard, options),
+            Self::Shard(shard) if shard.format == ShardFormat::TfRecord => {
+                SharedReader::open(shard, options)
+            }
             Self::Shard(shard) => {
                 let mut shard = Shard::clone(shard);
                 shard.spool_for_scan()?;
                 let bytes = record_bytes(&shard, &options.limits)?;
                 ShardReader::from_read(bytes, self.name(), options).map(SharedReader::from)
             }
-            Self::Piece(shard, piece) => ShardReader::open_piece(shard, piece, options).map(SharedReader::from),
+            Self::Piece(shard, piece) => {
+                ShardReader::open_piece(shard, piece, options).map(SharedReader::from)
+            }
             Self::Object { store, path } => {
-                let read = open_object(store.as_ref(), path, 0, runtime).map_err(|e| Error::io(self.name(), e))?;
+                let read = open_object(store.as_ref(), path, 0, runtime)
+                    .map_err(|e| Error::io(self.name(), e))?;
                 ShardReader::from_read(read, self.name(), options).map(SharedReader::from)
             }
         }
@@ -107,7 +128,13 @@ pub fn open_object(
     runtime: &Handle,
 ) -> io::Result<Box<dyn Read + Send>> {
     let range = (from > 0).then_some(GetRange::Offset(from));
-    let got = runtime.block_on(store.get_opts(path, GetOptions { range, ..GetOptions::default() }))?;
+    let got = runtime.block_on(store.get_opts(
+        path,
+        GetOptions {
+            range,
+            ..GetOptions::default()
+        },
+    ))?;
     Ok(match got.payload {
         GetResultPayload::File(mut file, _) => {
             file.seek(SeekFrom::Start(from))?;
@@ -127,7 +154,11 @@ struct StreamRead {
 
 impl StreamRead {
     fn new(stream: BoxStream<'static, object_store::Result<Bytes>>, runtime: Handle) -> Self {
-        Self { stream, runtime, rest: Bytes::new() }
+        Self {
+            stream,
+            runtime,
+            rest: Bytes::new(),
+        }
     }
 }
 
@@ -140,7 +171,9 @@ impl Read for StreamRead {
             }
         }
         let count = to.len().min(self.rest.len());
-        self.rest.split_to(count).copy_to_slice(to.get_mut(..count).unwrap_or_default());
+        self.rest
+            .split_to(count)
+            .copy_to_slice(to.get_mut(..count).unwrap_or_default());
         Ok(count)
     }
 }
@@ -168,9 +201,12 @@ mod tests {
 
     #[test]
     fn a_stream_in_pieces_of_any_size_is_read_completely() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let pieces = [&b"ab"[..], b"", b"cdefg", b"h"];
-        let stream = futures::stream::iter(pieces.map(|piece| Ok(Bytes::from_static(piece)))).boxed();
+        let stream =
+            futures::stream::iter(pieces.map(|piece| Ok(Bytes::from_static(piece)))).boxed();
         let mut read = StreamRead::new(stream, runtime.handle().clone());
         let mut to = [0; 3];
         assert_eq!(read.read(&mut to).unwrap(), 2);

@@ -13,7 +13,9 @@ use datafusion::{
     error::Result,
     functions::core::input_file_name::InputFileNameFunc,
     physical_expr::projection::ProjectionExpr,
-    physical_expr_adapter::rewrite::{expr_references_scalar_udf, rewrite_input_file_name_in_projection},
+    physical_expr_adapter::rewrite::{
+        expr_references_scalar_udf, rewrite_input_file_name_in_projection,
+    },
 };
 use futures::{
     FutureExt, StreamExt, TryStreamExt, future,
@@ -42,26 +44,42 @@ pub struct TfRecordOpener {
 
 impl TfRecordOpener {
     pub(crate) fn new(store: Arc<dyn ObjectStore>, scan: Scan) -> Self {
-        Self { store, scan, ahead: None }
+        Self {
+            store,
+            scan,
+            ahead: None,
+        }
     }
 
-    /// Enables read-ahead if the partition has all files in order; otherwise other partitions read them. A small LIMIT needs
-    /// only the first file.
+    /// Enables read-ahead if the partition has all files in order; otherwise other partitions read
+    /// them. A small LIMIT needs only the first file.
     pub(crate) fn with_files_ahead(mut self, config: &FileScanConfig, partition: usize) -> Self {
-        let files = config.file_groups.get(partition).filter(|_| config.preserve_order);
+        let files = config
+            .file_groups
+            .get(partition)
+            .filter(|_| config.preserve_order);
         let files = files.filter(|files| files.len() > 1 && !config.limit.is_some_and(is_few));
         self.ahead = files.map(|files| Lock::new(FilesAhead::new(files)));
         self
     }
 
     fn start(&self, file: &PartitionedFile, chunks: usize) -> Batches {
-        // Reading cannot start in the middle of a TFRecord file. If another planner splits a file into ranges, the range with
-        // the first byte reads the complete file, and the others are empty.
+        // Reading cannot start in the middle of a TFRecord file. If another planner splits a file
+        // into ranges, the range with the first byte reads the complete file, and the others are
+        // empty.
         match &file.range {
             Some(range) if !range.contains(0) => stream::empty().boxed(),
             _ => {
-                let batches = self.scan.clone().start(ScanInput::of(file, &self.store), RecordRange::of(file), chunks);
-                if file.extension::<FilePiece>().is_some() { batches.map_err(of_piece).boxed() } else { batches }
+                let batches = self.scan.clone().start(
+                    ScanInput::of(file, &self.store),
+                    RecordRange::of(file),
+                    chunks,
+                );
+                if file.extension::<FilePiece>().is_some() {
+                    batches.map_err(of_piece).boxed()
+                } else {
+                    batches
+                }
             }
         }
     }
@@ -72,7 +90,9 @@ impl FileOpener for TfRecordOpener {
         let batches = match &self.ahead {
             Some(ahead) => {
                 let mut ahead = ahead.lock();
-                ahead.take(&file, self.scan.threads(), |file, chunks| self.start(file, chunks))
+                ahead.take(&file, self.scan.threads(), |file, chunks| {
+                    self.start(file, chunks)
+                })
             }
             None => self.start(&file, self.scan.chunks_ahead()),
         };
@@ -95,11 +115,14 @@ struct FilesAhead {
 
 impl FilesAhead {
     fn new(files: &FileGroup) -> Self {
-        Self { left: files.iter().cloned().collect(), started: VecDeque::new() }
+        Self {
+            left: files.iter().cloned().collect(),
+            started: VecDeque::new(),
+        }
     }
 
-    /// Returns the batches of `file`, and starts to read the files after it. `start` reads a file, up to a number of chunks
-    /// ahead of the consumer.
+    /// Returns the batches of `file`, and starts to read the files after it. `start` reads a file,
+    /// up to a number of chunks ahead of the consumer.
     fn take(
         &mut self,
         file: &PartitionedFile,
@@ -108,11 +131,12 @@ impl FilesAhead {
     ) -> Batches {
         let most = threads.saturating_sub(1).max(1);
         let chunks = (CHUNKS_AHEAD / most).max(2);
-        let is_same = |other: &PartitionedFile| other.object_meta.location == file.object_meta.location;
+        let is_same =
+            |other: &PartitionedFile| other.object_meta.location == file.object_meta.location;
         let batches = match self.started.pop_front() {
             Some((started, batches)) if is_same(&started) => batches,
-            // The first file, or a file that is opened in another order than the partition has; such files are not read
-            // ahead.
+            // The first file, or a file that is opened in another order than the partition has;
+            // such files are not read ahead.
             other => {
                 self.started.extend(other);
                 self.left.pop_front_if(|next| is_same(next));
@@ -131,17 +155,22 @@ impl FilesAhead {
 
 impl fmt::Debug for FilesAhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FilesAhead").field("left", &self.left.len()).finish_non_exhaustive()
+        f.debug_struct("FilesAhead")
+            .field("left", &self.left.len())
+            .finish_non_exhaustive()
     }
 }
 
 /// Returns whether a projection contains `input_file_name()`.
 pub fn uses_input_file_name<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
-    columns.into_iter().any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
+    columns
+        .into_iter()
+        .any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
 }
 
-/// Evaluates the projection of a query that contains `input_file_name()`. The value is the name of the file as the query
-/// names it; DataFusion's own projection would return the key in an object store.
+/// Evaluates the projection of a query that contains `input_file_name()`. The value is the name of
+/// the file as the query names it; DataFusion's own projection would return the key in an object
+/// store.
 pub(crate) struct NamingOpener {
     inner: Arc<TfRecordOpener>,
     projection: SplitProjection,
@@ -149,8 +178,16 @@ pub(crate) struct NamingOpener {
 }
 
 impl NamingOpener {
-    pub(crate) fn new(inner: TfRecordOpener, projection: SplitProjection, file_schema: SchemaRef) -> Self {
-        Self { inner: Arc::new(inner), projection, file_schema }
+    pub(crate) fn new(
+        inner: TfRecordOpener,
+        projection: SplitProjection,
+        file_schema: SchemaRef,
+    ) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            projection,
+            file_schema,
+        }
     }
 }
 

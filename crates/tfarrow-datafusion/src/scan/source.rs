@@ -1,4 +1,5 @@
-//! TFRecord as a [`FileSource`] of DataFusion's file scan, with pushdown of projections and filters to the decoder.
+//! TFRecord as a [`FileSource`] of DataFusion's file scan, with pushdown of projections and filters
+//! to the decoder.
 
 use std::{
     fmt,
@@ -40,7 +41,8 @@ use crate::{
     schema::{columns::Columns, provenance::SchemaProvenance},
 };
 
-/// Bytes of a file that are read, and then decoded, at a time. Half of the cache of a core; measured to be the fastest.
+/// Bytes of a file that are read, and then decoded, at a time. Half of the cache of a core;
+/// measured to be the fastest.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Minimum bytes of a column per row, also for nulls: a number, or the end offset of a value.
 const CELL_BYTES: usize = 4;
@@ -94,8 +96,9 @@ impl TfRecordSource {
 
     /// Creates a source of the columns `columns` and the partition columns `partitions`.
     pub fn of_columns(columns: Arc<Columns>, partitions: Vec<FieldRef>) -> Self {
-        let table_schema =
-            TableSchema::builder(Arc::clone(columns.schema())).with_table_partition_cols(partitions).build();
+        let table_schema = TableSchema::builder(Arc::clone(columns.schema()))
+            .with_table_partition_cols(partitions)
+            .build();
         Self {
             projection: SplitProjection::unprojected(&table_schema),
             table_schema,
@@ -103,7 +106,10 @@ impl TfRecordSource {
             metrics: ExecutionPlanMetricsSet::new(),
             columns,
             verify_crc: VerifyCrc::Always,
-            read: ReadOptions { chunk_bytes: CHUNK_BYTES, ..ReadOptions::default() },
+            read: ReadOptions {
+                chunk_bytes: CHUNK_BYTES,
+                ..ReadOptions::default()
+            },
             pushdown_filters: true,
             preserves_order: true,
             threads: None,
@@ -145,13 +151,15 @@ impl TfRecordSource {
         self
     }
 
-    /// Sets whether to evaluate filters in the scan, and to decode other columns only for the rows that pass; default: true.
+    /// Sets whether to evaluate filters in the scan, and to decode other columns only for the rows
+    /// that pass; default: true.
     pub fn with_pushdown_filters(mut self, pushdown_filters: bool) -> Self {
         self.pushdown_filters = pushdown_filters;
         self
     }
 
-    /// Sets whether [`PreserveOrder`](crate::PreserveOrder) may scan all files as one ordered partition; default: true.
+    /// Sets whether [`PreserveOrder`](crate::PreserveOrder) may scan all files as one ordered
+    /// partition; default: true.
     pub fn with_preserve_order(mut self, preserve_order: bool) -> Self {
         self.preserves_order = preserve_order;
         self
@@ -162,28 +170,37 @@ impl TfRecordSource {
         self.preserves_order
     }
 
-    /// Sets the maximum number of threads that decode at the same time; default: one per worker of the runtime.
+    /// Sets the maximum number of threads that decode at the same time; default: one per worker of
+    /// the runtime.
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = Some(threads.get());
         self
     }
 
-    /// Sets whether a record with top-level fields of another message type is an error, as is necessary for an inferred
-    /// record type.
+    /// Sets whether a record with top-level fields of another message type is an error, as is
+    /// necessary for an inferred record type.
     pub fn with_strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
     /// Sets the provenance of the schema, for errors, and the receiver of warnings.
-    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, notices: Arc<NoticeSender>) -> Self {
+    pub(crate) fn with_provenance(
+        mut self,
+        provenance: Arc<SchemaProvenance>,
+        notices: Arc<NoticeSender>,
+    ) -> Self {
         (self.provenance, self.notices) = (provenance, notices);
         self
     }
 
     /// Sets the receiver of warnings.
     pub fn with_notices(self, notices: Arc<NoticeSender>) -> Self {
-        Self { notices, execution: Arc::default(), ..self }
+        Self {
+            notices,
+            execution: Arc::default(),
+            ..self
+        }
     }
 
     /// The provenance of the schema.
@@ -203,9 +220,15 @@ impl TfRecordSource {
     #[doc(hidden)]
     pub fn with_predicate(self, predicate: Arc<dyn PhysicalExpr>) -> Result<Self> {
         if !is_decidable(&predicate, self.table_schema.file_schema()) {
-            return exec_err!("the plan has a filter that a scan of TFRecord cannot evaluate: {predicate}");
+            return exec_err!(
+                "the plan has a filter that a scan of TFRecord cannot evaluate: {predicate}"
+            );
         }
-        Ok(Self { predicate: Some(predicate), execution: Arc::default(), ..self })
+        Ok(Self {
+            predicate: Some(predicate),
+            execution: Arc::default(),
+            ..self
+        })
     }
 
     /// The filter that the scan evaluates, over the columns of the table.
@@ -238,7 +261,8 @@ impl TfRecordSource {
         self.pushdown_filters
     }
 
-    /// The decoders that all partitions of an execution share. Creates new ones if no execution is running.
+    /// The decoders that all partitions of an execution share. Creates new ones if no execution is
+    /// running.
     fn decoders(&self) -> Result<Arc<Decoders>> {
         let mut shared = self.execution.decoders.lock();
         if let Some(decoders) = shared.upgrade() {
@@ -248,11 +272,20 @@ impl TfRecordSource {
             .with_verify_crc(self.verify_crc)
             .with_limits(self.read.limits)
             .with_strict(self.strict);
-        let filter =
-            self.predicate.as_ref().map(|predicate| Filter::new(predicate, self.columns.schema())).transpose()?;
+        let filter = self
+            .predicate
+            .as_ref()
+            .map(|predicate| Filter::new(predicate, self.columns.schema()))
+            .transpose()?;
         let projection = self.projection.file_indices.clone();
-        let decoders = Decoders::new(&builder, &self.columns, projection, self.read.on_error, filter)
-            .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.notices));
+        let decoders = Decoders::new(
+            &builder,
+            &self.columns,
+            projection,
+            self.read.on_error,
+            filter,
+        )
+        .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.notices));
         let decoders = Arc::new(decoders);
         *shared = Arc::downgrade(&decoders);
         Ok(decoders)
@@ -265,8 +298,17 @@ impl TfRecordSource {
             return self.provenance.record_bytes();
         }
         let fields = self.columns.schema().fields();
-        let projected: Vec<_> = self.projection.file_indices.iter().filter_map(|&index| fields.get(index)).collect();
-        self.provenance.bytes_of(&projected).into_iter().map(|bytes| bytes.max(CELL_BYTES)).sum()
+        let projected: Vec<_> = self
+            .projection
+            .file_indices
+            .iter()
+            .filter_map(|&index| fields.get(index))
+            .collect();
+        self.provenance
+            .bytes_of(&projected)
+            .into_iter()
+            .map(|bytes| bytes.max(CELL_BYTES))
+            .sum()
     }
 
     fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {
@@ -276,8 +318,11 @@ impl TfRecordSource {
             read: self.read,
             batch_size: self.batch_size,
             threads: self.threads,
-            // With a filter or skipped records, the number of records that a LIMIT needs is unknown.
-            limit: config.limit.filter(|_| self.predicate.is_none() && self.read.on_error == OnError::Fail),
+            // With a filter or skipped records, the number of records that a LIMIT needs is
+            // unknown.
+            limit: config
+                .limit
+                .filter(|_| self.predicate.is_none() && self.read.on_error == OnError::Fail),
             partitions: config.file_groups.len(),
             active: Arc::clone(&self.execution.active),
             metrics: ScanMetrics::new(&self.metrics, partition),
@@ -287,7 +332,9 @@ impl TfRecordSource {
 
 impl fmt::Debug for TfRecordSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TfRecordSource").field("verify_crc", &self.verify_crc).finish_non_exhaustive()
+        f.debug_struct("TfRecordSource")
+            .field("verify_crc", &self.verify_crc)
+            .finish_non_exhaustive()
     }
 }
 
@@ -298,10 +345,15 @@ impl FileSource for TfRecordSource {
         config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let opener = TfRecordOpener::new(store, self.scan(config, partition)?).with_files_ahead(config, partition);
+        let opener = TfRecordOpener::new(store, self.scan(config, partition)?)
+            .with_files_ahead(config, partition);
         let (projection, file_schema) = (self.projection.clone(), self.table_schema.file_schema());
         if uses_input_file_name(self.projection.source.iter()) {
-            return Ok(Arc::new(NamingOpener::new(opener, projection, Arc::clone(file_schema))));
+            return Ok(Arc::new(NamingOpener::new(
+                opener,
+                projection,
+                Arc::clone(file_schema),
+            )));
         }
         ProjectionOpener::try_new(projection, Arc::new(opener), file_schema)
     }
@@ -311,7 +363,10 @@ impl FileSource for TfRecordSource {
     }
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
-        Arc::new(Self { batch_size: batch_size.max(1), ..self.clone() })
+        Arc::new(Self {
+            batch_size: batch_size.max(1),
+            ..self.clone()
+        })
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
@@ -326,7 +381,8 @@ impl FileSource for TfRecordSource {
         "tfrecord"
     }
 
-    /// Files cannot be split, because the position of a record is known only after all previous ones have been read.
+    /// Files cannot be split, because the position of a record is known only after all previous
+    /// ones have been read.
     fn supports_repartitioning(&self) -> bool {
         false
     }
@@ -351,45 +407,77 @@ impl FileSource for TfRecordSource {
         config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let schema = self.table_schema.file_schema();
-        // The dynamic filter of a min or max aggregate may be false for rows that the aggregate still needs: it ignores
-        // bounds that are unknown yet, and arguments that are not plain columns. It is correct for pruning files, but not for
-        // removing rows, as this scan does. The operator that owns a dynamic filter is unknown here, so that none is accepted
-        // while aggregates create them. `session_context` disables those of aggregates, and so keeps those of sorts and
-        // joins.
+        // The dynamic filter of a min or max aggregate may be false for rows that the aggregate
+        // still needs: it ignores bounds that are unknown yet, and arguments that are not plain
+        // columns. It is correct for pruning files, but not for removing rows, as this scan does.
+        // The operator that owns a dynamic filter is unknown here, so that none is accepted while
+        // aggregates create them. `session_context` disables those of aggregates, and so keeps
+        // those of sorts and joins.
         let has_aggregates = config.optimizer.enable_aggregate_dynamic_filter_pushdown;
         let is_safe = |filter: &Arc<_>| !has_aggregates || !is_dynamic(filter);
-        let takes = |filter: &Arc<_>| self.pushdown_filters && is_decidable(filter, schema) && is_safe(filter);
-        let answers =
-            filters.iter().map(|filter| if takes(filter) { PushedDown::Yes } else { PushedDown::No }).collect();
+        let takes = |filter: &Arc<_>| {
+            self.pushdown_filters && is_decidable(filter, schema) && is_safe(filter)
+        };
+        let answers = filters
+            .iter()
+            .map(|filter| {
+                if takes(filter) {
+                    PushedDown::Yes
+                } else {
+                    PushedDown::No
+                }
+            })
+            .collect();
         let propagation = FilterPushdownPropagation::with_parent_pushdown_result(answers);
         let taken: Vec<_> = filters.into_iter().filter(takes).collect();
         if taken.is_empty() {
             return Ok(propagation);
         }
-        // This function is called several times: for the filters of the query, then for dynamic filters of sorts and joins.
+        // This function is called several times: for the filters of the query, then for dynamic
+        // filters of sorts and joins.
         let predicate = Some(conjunction(self.predicate.iter().cloned().chain(taken)));
-        let source = Self { predicate, execution: Arc::default(), ..self.clone() };
+        let source = Self {
+            predicate,
+            execution: Arc::default(),
+            ..self.clone()
+        };
         Ok(propagation.with_updated_node(Arc::new(source)))
     }
 
     fn fmt_extra(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.predicate, format) {
-            (Some(predicate), DisplayFormatType::TreeRender) => writeln!(f, "predicate={predicate}"),
+            (Some(predicate), DisplayFormatType::TreeRender) => {
+                writeln!(f, "predicate={predicate}")
+            }
             (Some(predicate), _) => write!(f, ", predicate={predicate}"),
             (None, _) => Ok(()),
         }
     }
 
-    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn FileSource>>> {
         let merged = self.projection.source.try_merge(projection)?;
         let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
-        Ok(Some(Arc::new(Self { projection, execution: Arc::default(), ..self.clone() })))
+        Ok(Some(Arc::new(Self {
+            projection,
+            execution: Arc::default(),
+            ..self.clone()
+        })))
     }
 
     fn apply_expressions(
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        apply_expression_roots(self.projection.source.iter().map(|column| &column.expr).chain(&self.predicate), f)
+        apply_expression_roots(
+            self.projection
+                .source
+                .iter()
+                .map(|column| &column.expr)
+                .chain(&self.predicate),
+            f,
+        )
     }
 }

@@ -1,13 +1,15 @@
 //! Columns of a table that are decoded from records, and the casts of declared columns.
 //!
-//! With an inferred schema, a query reads the decoded columns. With declared columns, which correspond to a parse spec
-//! of `tf.io`, each column is decoded to the type of its kind, and cast to the declared type. A value that cannot be
-//! cast exactly is an error with its position, never null. A missing feature gives the default of the column, else
-//! null.
+//! With an inferred schema, a query reads the decoded columns. With declared columns, which
+//! correspond to a parse spec of `tf.io`, each column is decoded to the type of its kind, and cast
+//! to the declared type. A value that cannot be cast exactly is an error with its position, never
+//! null. A missing feature gives the default of the column, else null.
 
 use std::{collections::HashMap, sync::Arc};
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, UInt32Array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, UInt32Array,
+};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{
     arrow::{
@@ -52,20 +54,29 @@ impl Columns {
     /// Columns that a query reads without a cast.
     pub(crate) fn decoded(schema: SchemaRef) -> Self {
         let casts = vec![None; schema.fields().len()];
-        Self { decoded: Arc::clone(&schema), schema, casts }
+        Self {
+            decoded: Arc::clone(&schema),
+            schema,
+            casts,
+        }
     }
 
-    /// Columns that a query reads without a cast, and without the type of their records, because the table has no columns
-    /// that records are made of.
+    /// Columns that a query reads without a cast, and without the type of their records, because
+    /// the table has no columns that records are made of.
     pub(crate) fn without_record_type(schema: SchemaRef) -> Self {
         let bare = Arc::new(Schema::new(schema.fields().clone()));
-        Self { schema: bare, ..Self::decoded(schema) }
+        Self {
+            schema: bare,
+            ..Self::decoded(schema)
+        }
     }
 
-    /// Declared columns, with the default values of some of them. With `views`, text and bytes are view arrays.
+    /// Declared columns, with the default values of some of them. With `views`, text and bytes are
+    /// view arrays.
     ///
     /// # Errors
-    /// A type that features cannot be cast to, or a default that cannot be cast to the type of its column.
+    /// A type that features cannot be cast to, or a default that cannot be cast to the type of its
+    /// column.
     pub(crate) fn declared(
         declared: &Schema,
         defaults: &HashMap<String, ScalarValue>,
@@ -74,19 +85,40 @@ impl Columns {
     ) -> Result<Self> {
         let (mut fields, mut decoded, mut casts) = (Vec::new(), Vec::new(), Vec::new());
         for field in declared.fields() {
-            let Some(decoded_type) = decoded_type(field.data_type(), views) else { return not_decoded(field) };
+            let Some(decoded_type) = decoded_type(field.data_type(), views) else {
+                return not_decoded(field);
+            };
             let data_type = with_views(field.data_type(), views);
-            let default = defaults.get(field.name()).filter(|default| !default.is_null());
-            let default = default.map(|default| default_of(field, default, &data_type)).transpose()?;
+            let default = defaults
+                .get(field.name())
+                .filter(|default| !default.is_null());
+            let default = default
+                .map(|default| default_of(field, default, &data_type))
+                .transpose()?;
             let required = !field.is_nullable();
-            let cast = ColumnCast { to: data_type.clone(), default, required };
-            casts.push((data_type != decoded_type || required || cast.default.is_some()).then_some(cast));
-            decoded.push(Field::new(field.name(), decoded_type, true).with_metadata(field.metadata().clone()));
+            let cast = ColumnCast {
+                to: data_type.clone(),
+                default,
+                required,
+            };
+            casts.push(
+                (data_type != decoded_type || required || cast.default.is_some()).then_some(cast),
+            );
+            decoded.push(
+                Field::new(field.name(), decoded_type, true)
+                    .with_metadata(field.metadata().clone()),
+            );
             fields.push(field.as_ref().clone().with_data_type(data_type));
         }
-        let record_type = record_type.unwrap_or_else(|| schema::record_type_of(&Schema::new(decoded.clone())));
-        let [schema, decoded] = [fields, decoded].map(|fields| schema::with_record_type(fields, record_type));
-        Ok(Self { schema, decoded, casts })
+        let record_type =
+            record_type.unwrap_or_else(|| schema::record_type_of(&Schema::new(decoded.clone())));
+        let [schema, decoded] =
+            [fields, decoded].map(|fields| schema::with_record_type(fields, record_type));
+        Ok(Self {
+            schema,
+            decoded,
+            casts,
+        })
     }
 
     /// Appends the metadata columns that the decoder makes: record number, offset, raw record.
@@ -95,7 +127,10 @@ impl Columns {
     /// A feature has the name of one of them.
     pub(crate) fn with_metadata(mut self, wanted: MetadataColumns, views: bool) -> Result<Self> {
         let fields: Vec<_> = wanted.roles().map(schema::place_field).collect();
-        if let Some(taken) = fields.iter().find(|field| self.schema.column_with_name(field.name()).is_some()) {
+        if let Some(taken) = fields
+            .iter()
+            .find(|field| self.schema.column_with_name(field.name()).is_some())
+        {
             return plan_err!(
                 "the data already has a feature {:?}; leave that name out of tfarrow.metadata_columns",
                 taken.name()
@@ -103,7 +138,12 @@ impl Columns {
         }
         let places = schema::with_views(&Schema::new(fields), views);
         let more = |schema: &Schema| {
-            let fields: Vec<_> = schema.fields().iter().chain(places.fields()).cloned().collect();
+            let fields: Vec<_> = schema
+                .fields()
+                .iter()
+                .chain(places.fields())
+                .cloned()
+                .collect();
             Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
         };
         (self.schema, self.decoded) = (more(&self.schema), more(&self.decoded));
@@ -111,7 +151,8 @@ impl Columns {
         Ok(self)
     }
 
-    /// Makes the columns of another process: `cast` are the numbers of those that are cast, `defaults` arrays of one value.
+    /// Makes the columns of another process: `cast` are the numbers of those that are cast,
+    /// `defaults` arrays of one value.
     ///
     /// # Errors
     /// The parts do not belong together.
@@ -123,28 +164,55 @@ impl Columns {
     ) -> Result<Self> {
         let mut casts = vec![None; schema.fields().len()];
         for column in cast {
-            let (Some(slot), Some(field)) = (casts.get_mut(column), schema.fields().get(column)) else {
+            let (Some(slot), Some(field)) = (casts.get_mut(column), schema.fields().get(column))
+            else {
                 return exec_err!("the plan casts a column that it does not have");
             };
-            let (to, required, default) = (field.data_type().clone(), !field.is_nullable(), defaults.remove(&column));
-            if default.as_ref().is_some_and(|default| *default.data_type() != to) {
+            let (to, required, default) = (
+                field.data_type().clone(),
+                !field.is_nullable(),
+                defaults.remove(&column),
+            );
+            if default
+                .as_ref()
+                .is_some_and(|default| *default.data_type() != to)
+            {
                 return exec_err!("the plan has a default of another type than its column");
             }
-            *slot = Some(ColumnCast { to, default, required });
+            *slot = Some(ColumnCast {
+                to,
+                default,
+                required,
+            });
         }
         let is_read = |((read, decoded), cast): ((&FieldRef, &FieldRef), &Option<ColumnCast>)| {
-            read.name() == decoded.name() && (cast.is_some() || read.data_type() == decoded.data_type())
+            read.name() == decoded.name()
+                && (cast.is_some() || read.data_type() == decoded.data_type())
         };
         let has_same = schema.fields().len() == decoded.fields().len() && defaults.is_empty();
-        match has_same && schema.fields().iter().zip(decoded.fields()).zip(&casts).all(is_read) {
-            true => Ok(Self { schema, decoded, casts }),
+        match has_same
+            && schema
+                .fields()
+                .iter()
+                .zip(decoded.fields())
+                .zip(&casts)
+                .all(is_read)
+        {
+            true => Ok(Self {
+                schema,
+                decoded,
+                casts,
+            }),
             false => exec_err!("the plan decodes other columns than it reads"),
         }
     }
 
     /// The defaults, each with the number of its column.
     pub fn defaults(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
-        self.casts.iter().enumerate().filter_map(|(column, cast)| Some((column, cast.as_ref()?.default.as_ref()?)))
+        self.casts
+            .iter()
+            .enumerate()
+            .filter_map(|(column, cast)| Some((column, cast.as_ref()?.default.as_ref()?)))
     }
 
     /// The type of the records.
@@ -167,8 +235,8 @@ impl Columns {
         matches!(self.casts.get(column), None | Some(None))
     }
 
-    /// Casts a decoded batch of the columns `columns` to the types that a query reads. If values cannot be cast,
-    /// returns the errors of all rows of the first such column.
+    /// Casts a decoded batch of the columns `columns` to the types that a query reads. If values
+    /// cannot be cast, returns the errors of all rows of the first such column.
     pub(crate) fn cast(&self, columns: &[usize], batch: RecordBatch) -> Result<CastBatch> {
         if columns.iter().all(|column| self.is_as_decoded(*column)) {
             return Ok(CastBatch::Cast(batch));
@@ -183,14 +251,24 @@ impl Columns {
                 Ok(array) => arrays.push(array),
                 Err(errors) => {
                     let name = self.schema.field(*column).name();
-                    let error = |(row, expected, found)| CastError { row, column: name.clone(), expected, found };
-                    return Ok(CastBatch::Failed(errors.into_iter().map(error).collect(), batch));
+                    let error = |(row, expected, found)| CastError {
+                        row,
+                        column: name.clone(),
+                        expected,
+                        found,
+                    };
+                    return Ok(CastBatch::Failed(
+                        errors.into_iter().map(error).collect(),
+                        batch,
+                    ));
                 }
             }
         }
         let schema = Arc::new(self.schema.project(columns)?);
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(CastBatch::Cast(RecordBatch::try_new_with_options(schema, arrays, &options)?))
+        Ok(CastBatch::Cast(RecordBatch::try_new_with_options(
+            schema, arrays, &options,
+        )?))
     }
 }
 
@@ -216,49 +294,96 @@ struct ColumnCast {
 
 impl ColumnCast {
     fn array(&self, array: &ArrayRef) -> Result<Result<ArrayRef, RowErrors>, ArrowError> {
-        let Ok(mut cast) = cast_exactly(array, &self.to) else { return Ok(Err(self.errors(array))) };
+        let Ok(mut cast) = cast_exactly(array, &self.to) else {
+            return Ok(Err(self.errors(array)));
+        };
         if let Some(default) = &self.default
             && cast.null_count() > 0
         {
-            cast = zip(&is_not_null(&cast)?, &cast, &Scalar::new(Arc::clone(default)))?;
+            cast = zip(
+                &is_not_null(&cast)?,
+                &cast,
+                &Scalar::new(Arc::clone(default)),
+            )?;
         }
         if self.required && cast.null_count() > 0 {
-            let absent = |row| (row, format!("{} NOT NULL", self.to), "no such feature".to_owned());
-            return Ok(Err((0..cast.len()).filter(|row| cast.is_null(*row)).map(absent).collect()));
+            let absent = |row| {
+                (
+                    row,
+                    format!("{} NOT NULL", self.to),
+                    "no such feature".to_owned(),
+                )
+            };
+            return Ok(Err((0..cast.len())
+                .filter(|row| cast.is_null(*row))
+                .map(absent)
+                .collect()));
         }
         Ok(Ok(cast))
     }
 
-    /// The rows that cannot be cast. Casts each row separately, because it runs only after an error.
+    /// The rows that cannot be cast. Casts each row separately, because it runs only after an
+    /// error.
     fn errors(&self, array: &ArrayRef) -> RowErrors {
-        // Copies the row, because Arrow's cast of a slice to a fixed-size list reads the wrong null bits.
+        // Copies the row, because Arrow's cast of a slice to a fixed-size list reads the wrong null
+        // bits.
         let row_alone = |row: usize| take(array, &UInt32Array::from_value(row as u32, 1), None);
-        let is_error = |row: &usize| row_alone(*row).and_then(|row| cast_exactly(&row, &self.to)).is_err();
-        (0..array.len()).filter(is_error).map(|row| (row, self.to.to_string(), shown(array, row))).collect()
+        let is_error = |row: &usize| {
+            row_alone(*row)
+                .and_then(|row| cast_exactly(&row, &self.to))
+                .is_err()
+        };
+        (0..array.len())
+            .filter(is_error)
+            .map(|row| (row, self.to.to_string(), shown(array, row)))
+            .collect()
     }
 }
 
-/// The default of a column, as an array of one value. The cast must be exact, as for decoded values: a fraction is not
-/// rounded to an integer.
+/// The default of a column, as an array of one value. The cast must be exact, as for decoded
+/// values: a fraction is not rounded to an integer.
 fn default_of(field: &Field, default: &ScalarValue, to: &DataType) -> Result<ArrayRef> {
     let given = default.to_array()?;
     let is_whole = |cast: &ArrayRef| {
-        let back = cast_with_options(cast, given.data_type(), &CastOptions { safe: false, ..Default::default() });
+        let back = cast_with_options(
+            cast,
+            given.data_type(),
+            &CastOptions {
+                safe: false,
+                ..Default::default()
+            },
+        );
         !leaf(to).is_integer() || back.is_ok_and(|back| back.as_ref() == given.as_ref())
     };
     match cast_exactly(&given, to).ok().filter(is_whole) {
         Some(cast) => Ok(cast),
-        None => plan_err!("column {:?}: DEFAULT {default} is not a valid {to}", field.name()),
+        None => plan_err!(
+            "column {:?}: DEFAULT {default} is not a valid {to}",
+            field.name()
+        ),
     }
 }
 
 /// Casts an array; a value that would change is an error.
 fn cast_exactly(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
-    let cast = |array: &ArrayRef, to| cast_with_options(array, to, &CastOptions { safe: false, ..Default::default() });
+    let cast = |array: &ArrayRef, to| {
+        cast_with_options(
+            array,
+            to,
+            &CastOptions {
+                safe: false,
+                ..Default::default()
+            },
+        )
+    };
     let result = cast(array, to)?;
     // Arrow casts every number other than 0 to true.
-    if leaf(to) == &DataType::Boolean && cast(&result, array.data_type())?.as_ref() != array.as_ref() {
-        return Err(ArrowError::CastError("a number other than 0 and 1".to_owned()));
+    if leaf(to) == &DataType::Boolean
+        && cast(&result, array.data_type())?.as_ref() != array.as_ref()
+    {
+        return Err(ArrowError::CastError(
+            "a number other than 0 and 1".to_owned(),
+        ));
     }
     Ok(result)
 }
@@ -267,7 +392,9 @@ fn cast_exactly(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError>
 fn shown(array: &ArrayRef, row: usize) -> String {
     let text = array_value_to_string(array, row).unwrap_or_default();
     let length = match item(array.data_type()) {
-        Some(_) => arrow_length(array, row).map(|length| format!(" ({length} values)")).unwrap_or_default(),
+        Some(_) => arrow_length(array, row)
+            .map(|length| format!(" ({length} values)"))
+            .unwrap_or_default(),
         None => String::new(),
     };
     if text.chars().count() <= MAX_SHOWN {
@@ -294,18 +421,22 @@ fn leaf(data_type: &DataType) -> &DataType {
     item(data_type).map_or(data_type, |item| leaf(item.data_type()))
 }
 
-/// The type that the codec decodes before the cast to a declared type; `None` if no feature can be cast to it.
+/// The type that the codec decodes before the cast to a declared type; `None` if no feature can be
+/// cast to it.
 fn decoded_type(declared: &DataType, views: bool) -> Option<DataType> {
     use DataType::{
-        Binary, BinaryView, Boolean, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8, List, UInt8,
-        UInt16, UInt32, UInt64, Utf8, Utf8View,
+        Binary, BinaryView, Boolean, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary,
+        LargeUtf8, List, UInt8, UInt16, UInt32, UInt64, Utf8, Utf8View,
     };
     Some(match declared {
         Boolean | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => Int64,
         Float32 | Float64 => Float32,
         Utf8 | LargeUtf8 | Utf8View => with_views(&Utf8, views),
         Binary | LargeBinary | BinaryView => with_views(&Binary, views),
-        other => List(Arc::new(Field::new_list_field(decoded_type(item(other)?.data_type(), views)?, true))),
+        other => List(Arc::new(Field::new_list_field(
+            decoded_type(item(other)?.data_type(), views)?,
+            true,
+        ))),
     })
 }
 
@@ -346,24 +477,47 @@ fn not_decoded<T>(field: &Field) -> Result<T> {
 }
 
 /// Removes the rows with errors from a batch. Returns the other rows, and their numbers in `batch`.
-pub(crate) fn without(batch: &RecordBatch, errors: &[CastError]) -> Result<(RecordBatch, Vec<usize>), ArrowError> {
+pub(crate) fn without(
+    batch: &RecordBatch,
+    errors: &[CastError],
+) -> Result<(RecordBatch, Vec<usize>), ArrowError> {
     let bad: std::collections::HashSet<_> = errors.iter().map(|error| error.row).collect();
-    let keep: BooleanArray = (0..batch.num_rows()).map(|row| Some(!bad.contains(&row))).collect();
-    let rows = (0..batch.num_rows()).filter(|row| !bad.contains(row)).collect();
-    Ok((datafusion::arrow::compute::filter_record_batch(batch, &keep)?, rows))
+    let keep: BooleanArray = (0..batch.num_rows())
+        .map(|row| Some(!bad.contains(&row)))
+        .collect();
+    let rows = (0..batch.num_rows())
+        .filter(|row| !bad.contains(row))
+        .collect();
+    Ok((
+        datafusion::arrow::compute::filter_record_batch(batch, &keep)?,
+        rows,
+    ))
 }
-/// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, also of the examples
-/// of a list, which only conversion back to TFRecord needs.
+/// The schema that a query reads: with view arrays if `views`, and without the column
+/// `_tfarrow_unset`, also of the examples of a list, which only conversion back to TFRecord needs.
 pub(crate) fn visible(schema: &Schema, views: bool) -> SchemaRef {
-    let kept = without_unset(schema.fields()).into_iter().map(|field| match fields_of_examples(&field) {
-        Some(fields) if role_of(&field) == Some(Role::Examples) && !without_unset(fields).is_empty() => {
-            Arc::new(with_example_fields(&field, without_unset(fields).into()))
-        }
-        _ => field,
-    });
-    schema::with_views(&Schema::new_with_metadata(kept.collect::<Vec<_>>(), schema.metadata().clone()), views)
+    let kept =
+        without_unset(schema.fields())
+            .into_iter()
+            .map(|field| match fields_of_examples(&field) {
+                Some(fields)
+                    if role_of(&field) == Some(Role::Examples)
+                        && !without_unset(fields).is_empty() =>
+                {
+                    Arc::new(with_example_fields(&field, without_unset(fields).into()))
+                }
+                _ => field,
+            });
+    schema::with_views(
+        &Schema::new_with_metadata(kept.collect::<Vec<_>>(), schema.metadata().clone()),
+        views,
+    )
 }
 
 fn without_unset(fields: &Fields) -> Vec<FieldRef> {
-    fields.iter().filter(|field| role_of(field) != Some(Role::Unset)).cloned().collect()
+    fields
+        .iter()
+        .filter(|field| role_of(field) != Some(Role::Unset))
+        .cloned()
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! Partition columns: columns with one value per file, from folders such as `split=train`, as in Hive, the runs of TensorBoard,
-//! and `_file`.
+//! Partition columns: columns with one value per file, from folders such as `split=train`, as in
+//! Hive, the runs of TensorBoard, and `_file`.
 
 use std::{
     collections::HashSet,
@@ -37,18 +37,29 @@ impl PartitionColumns {
     /// The columns of the folders of the shards, but for those with the name of a feature.
     pub fn inferred(shards: &[Shard], features: &Schema) -> Self {
         let columns = shards.first().map_or(&[][..], Shard::folder_columns);
-        let others = columns.iter().filter(|column| features.column_with_name(&column.key).is_none());
-        Self { folders: others.map(field).collect(), ..Self::default() }
+        let others = columns
+            .iter()
+            .filter(|column| features.column_with_name(&column.key).is_none());
+        Self {
+            folders: others.map(field).collect(),
+            ..Self::default()
+        }
     }
 
     /// The columns that a statement declares.
     pub(crate) fn declared(folders: Vec<FieldRef>) -> Self {
-        Self { folders, ..Self::default() }
+        Self {
+            folders,
+            ..Self::default()
+        }
     }
 
     /// The column `run` of TensorBoard's files.
     pub(crate) fn of_runs(shards: &[Shard]) -> Self {
-        Self { runs: Some(Runs::of(shards)), ..Self::default() }
+        Self {
+            runs: Some(Runs::of(shards)),
+            ..Self::default()
+        }
     }
 
     /// Returns whether the run of TensorBoard is a column.
@@ -78,48 +89,81 @@ impl PartitionColumns {
     /// The fields of all partition columns.
     pub fn fields(&self) -> Vec<FieldRef> {
         let text = |name| Arc::new(Field::new(name, DataType::Utf8View, false));
-        let (run, file) = (self.runs.is_some().then(|| text(RUN_COLUMN)), self.file.then(|| text(FILE_COLUMN)));
-        self.folders.iter().cloned().chain(run).chain(file).collect()
+        let (run, file) = (
+            self.runs.is_some().then(|| text(RUN_COLUMN)),
+            self.file.then(|| text(FILE_COLUMN)),
+        );
+        self.folders
+            .iter()
+            .cloned()
+            .chain(run)
+            .chain(file)
+            .collect()
     }
 
     /// The values of the columns for one shard.
     ///
     /// # Errors
-    /// The shard is not in a folder of each column, or the value of a folder cannot be cast to the type of its column.
+    /// The shard is not in a folder of each column, or the value of a folder cannot be cast to the
+    /// type of its column.
     pub fn values(&self, shard: &Shard) -> Result<Vec<ScalarValue>> {
-        let mut values = self.folders.iter().map(|field| value(field, shard)).collect::<Result<Vec<_>>>()?;
+        let mut values = self
+            .folders
+            .iter()
+            .map(|field| value(field, shard))
+            .collect::<Result<Vec<_>>>()?;
         if let Some(runs) = &self.runs {
             values.push(ScalarValue::Utf8View(Some(runs.name(shard))));
         }
         if self.file {
-            values.push(ScalarValue::Utf8View(Some(shard.path.to_string_lossy().into_owned())));
+            values.push(ScalarValue::Utf8View(Some(
+                shard.path.to_string_lossy().into_owned(),
+            )));
         }
         Ok(values)
     }
 
-    /// Returns whether a filter refers to partition columns only, so that it keeps or prunes complete files.
+    /// Returns whether a filter refers to partition columns only, so that it keeps or prunes
+    /// complete files.
     pub fn decides(&self, filter: &Expr) -> bool {
         let fields = self.fields();
         let columns = filter.column_refs();
-        let is_of_queries =
-            |expr: &Expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_)));
+        let is_of_queries = |expr: &Expr| {
+            Ok(matches!(
+                expr,
+                Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_)
+            ))
+        };
         let is_simple = !filter.is_volatile() && !filter.exists(is_of_queries).unwrap_or(true);
         is_simple
             && !columns.is_empty()
-            && columns.iter().all(|column| fields.iter().any(|field| *field.name() == column.name))
+            && columns
+                .iter()
+                .all(|column| fields.iter().any(|field| *field.name() == column.name))
     }
 
     /// Evaluates such filters for files with these values. Returns whether to keep each file.
-    pub fn keep(&self, filters: &[&Expr], values: &[Vec<ScalarValue>], state: &dyn Session) -> Result<Vec<bool>> {
+    pub fn keep(
+        &self,
+        filters: &[&Expr],
+        values: &[Vec<ScalarValue>],
+        state: &dyn Session,
+    ) -> Result<Vec<bool>> {
         let mut keep = vec![true; values.len()];
         if filters.is_empty() || values.is_empty() {
             return Ok(keep);
         }
         let schema = Arc::new(Schema::new(self.fields()));
         let column = |column: usize| -> Result<ArrayRef> {
-            ScalarValue::iter_to_array(values.iter().filter_map(|values| values.get(column).cloned()))
+            ScalarValue::iter_to_array(
+                values
+                    .iter()
+                    .filter_map(|values| values.get(column).cloned()),
+            )
         };
-        let columns = (0..schema.fields().len()).map(column).collect::<Result<Vec<_>>>()?;
+        let columns = (0..schema.fields().len())
+            .map(column)
+            .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
         let schema = DFSchema::try_from(schema)?;
@@ -134,8 +178,9 @@ impl PartitionColumns {
     }
 }
 
-/// The names of TensorBoard's runs: the folder of a file below the source, or `.` for the source itself. With several sources,
-/// the folder below the last folder that all sources have in common, so that files of different sources are different runs.
+/// The names of TensorBoard's runs: the folder of a file below the source, or `.` for the source
+/// itself. With several sources, the folder below the last folder that all sources have in common,
+/// so that files of different sources are different runs.
 ///
 /// ```text
 /// logs/           logs/train/events   ─▶ train
@@ -152,43 +197,78 @@ impl Runs {
         let sources: HashSet<_> = shards.iter().map(source).collect();
         let common = |one: PathBuf, other: &Path| {
             let parts = one.components().zip(other.components());
-            parts.take_while(|(one, other)| one == other).map(|(part, _)| part).collect()
+            parts
+                .take_while(|(one, other)| one == other)
+                .map(|(part, _)| part)
+                .collect()
         };
         let mut folders = sources.iter().copied();
         let first = folders.next().filter(|_| sources.len() > 1);
-        Self { common: first.map(|first| folders.fold(first.to_owned(), common)) }
+        Self {
+            common: first.map(|first| folders.fold(first.to_owned(), common)),
+        }
     }
 
     fn name(&self, shard: &Shard) -> String {
         let folder = match &self.common {
             None => shard.name.parent(),
-            Some(common) => shard.path.parent().and_then(|folder| folder.strip_prefix(common).ok()),
+            Some(common) => shard
+                .path
+                .parent()
+                .and_then(|folder| folder.strip_prefix(common).ok()),
         };
         let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
-        folder.filter(|folder| !folder.is_empty()).unwrap_or_else(|| ".".to_owned())
+        folder
+            .filter(|folder| !folder.is_empty())
+            .unwrap_or_else(|| ".".to_owned())
     }
 }
 
 /// The folder that the name of a shard is relative to.
 fn source(shard: &Shard) -> &Path {
     let parts = shard.name.components().count();
-    shard.path.ancestors().nth(parts).unwrap_or_else(|| Path::new(""))
+    shard
+        .path
+        .ancestors()
+        .nth(parts)
+        .unwrap_or_else(|| Path::new(""))
 }
 
 /// The column of a folder key.
 fn field(column: &FolderColumn) -> FieldRef {
-    let data_type = if column.is_integer { DataType::Int64 } else { DataType::Utf8View };
+    let data_type = if column.is_integer {
+        DataType::Int64
+    } else {
+        DataType::Utf8View
+    };
     Arc::new(Field::new(&column.key, data_type, true))
 }
 
-/// The value of a shard in the column of a folder key. It is null if other shards are in such folders.
+/// The value of a shard in the column of a folder key. It is null if other shards are in such
+/// folders.
 fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
-    let Some(column) = shard.folder_columns().iter().find(|column| column.key == *field.name()) else {
-        return plan_err!("{}: not in a folder {}=..", shard.path.display(), field.name());
+    let Some(column) = shard
+        .folder_columns()
+        .iter()
+        .find(|column| column.key == *field.name())
+    else {
+        return plan_err!(
+            "{}: not in a folder {}=..",
+            shard.path.display(),
+            field.name()
+        );
     };
-    let Some(text) = &column.text else { return ScalarValue::try_from(field.data_type()) };
+    let Some(text) = &column.text else {
+        return ScalarValue::try_from(field.data_type());
+    };
     let value = ScalarValue::Utf8(Some(text.clone())).cast_to(field.data_type());
-    value.map_err(|error| error.context(format!("{}: the folder of {}", shard.path.display(), field.name())))
+    value.map_err(|error| {
+        error.context(format!(
+            "{}: the folder of {}",
+            shard.path.display(),
+            field.name()
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -203,42 +283,87 @@ mod tests {
 
     #[test]
     fn folders_are_columns_unless_a_feature_has_their_name() {
-        let columns = |key: &str| shard("split=a/year=1/x").with_name("split=a/year=1/x".into(), &["split", key]);
+        let columns = |key: &str| {
+            shard("split=a/year=1/x").with_name("split=a/year=1/x".into(), &["split", key])
+        };
         let check = |features: &[&str], expect: &[&str]| {
-            let fields: Vec<_> = features.iter().map(|name| Field::new(*name, DataType::Int64, true)).collect();
+            let fields: Vec<_> = features
+                .iter()
+                .map(|name| Field::new(*name, DataType::Int64, true))
+                .collect();
             let found = PartitionColumns::inferred(&[columns("year")], &Schema::new(fields));
-            assert_eq!(found.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), expect);
+            assert_eq!(
+                found
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().as_str())
+                    .collect::<Vec<_>>(),
+                expect
+            );
         };
         check(&[], &["split", "year"]);
         check(&["split"], &["year"]);
-        assert!(PartitionColumns::inferred(&[], &Schema::empty()).fields().is_empty());
+        assert!(
+            PartitionColumns::inferred(&[], &Schema::empty())
+                .fields()
+                .is_empty()
+        );
     }
 
     #[test]
     fn runs_are_folders_below_the_source() {
-        check_runs(&[("events", "events", "."), ("train/events", "train/events", "train"), ("a/b/e", "a/b/e", "a/b")]);
-        check_runs(&[("logs/events", "events", "."), ("logs/train/events", "train/events", "train")]);
+        check_runs(&[
+            ("events", "events", "."),
+            ("train/events", "train/events", "train"),
+            ("a/b/e", "a/b/e", "a/b"),
+        ]);
+        check_runs(&[
+            ("logs/events", "events", "."),
+            ("logs/train/events", "train/events", "train"),
+        ]);
         check_runs(&[("-", "-", ".")]);
     }
 
     #[test]
     fn runs_of_several_sources_are_different() {
-        check_runs(&[("one/a/events", "events", "a"), ("one/b/events", "events", "b")]);
-        check_runs(&[("one/a/events", "events", "one/a"), ("two/a/x/events", "x/events", "two/a/x")]);
-        check_runs(&[("one/events", "events", "."), ("one/b/events", "events", "b")]);
-        check_runs(&[("/one/events", "events", "one"), ("/two/events", "events", "two")]);
-        check_runs(&[("s3://b/one/events", "events", "one"), ("s3://b/two/events", "events", "two")]);
+        check_runs(&[
+            ("one/a/events", "events", "a"),
+            ("one/b/events", "events", "b"),
+        ]);
+        check_runs(&[
+            ("one/a/events", "events", "one/a"),
+            ("two/a/x/events", "x/events", "two/a/x"),
+        ]);
+        check_runs(&[
+            ("one/events", "events", "."),
+            ("one/b/events", "events", "b"),
+        ]);
+        check_runs(&[
+            ("/one/events", "events", "one"),
+            ("/two/events", "events", "two"),
+        ]);
+        check_runs(&[
+            ("s3://b/one/events", "events", "one"),
+            ("s3://b/two/events", "events", "two"),
+        ]);
     }
 
     /// Checks the runs of files, each of which is a path and its end below the source.
     #[track_caller]
     fn check_runs(files: &[(&str, &str, &str)]) {
-        let file =
-            |(path, name, _): &(&str, &str, &str)| Shard::file(path.into(), name.into(), 1, ShardFormat::TfRecord);
+        let file = |(path, name, _): &(&str, &str, &str)| {
+            Shard::file(path.into(), name.into(), 1, ShardFormat::TfRecord)
+        };
         let shards: Vec<_> = files.iter().map(file).collect();
         let columns = PartitionColumns::of_runs(&shards);
-        let found: Vec<_> = shards.iter().map(|shard| columns.values(shard).unwrap().remove(0)).collect();
-        let expected: Vec<_> = files.iter().map(|(_, _, run)| ScalarValue::Utf8View(Some((*run).to_owned()))).collect();
+        let found: Vec<_> = shards
+            .iter()
+            .map(|shard| columns.values(shard).unwrap().remove(0))
+            .collect();
+        let expected: Vec<_> = files
+            .iter()
+            .map(|(_, _, run)| ScalarValue::Utf8View(Some((*run).to_owned())))
+            .collect();
         assert_eq!(found, expected);
     }
 
@@ -247,14 +372,32 @@ mod tests {
         let field = |data_type| Arc::new(Field::new("k", data_type, true));
         let value = |name: &str, data_type| {
             let shard = shard(name).with_name(name.into(), &["k"]);
-            PartitionColumns::declared(vec![field(data_type)]).values(&shard).map(|mut values| values.remove(0))
+            PartitionColumns::declared(vec![field(data_type)])
+                .values(&shard)
+                .map(|mut values| values.remove(0))
         };
-        assert_eq!(value("k=a%20b/x", DataType::Utf8View).unwrap(), ScalarValue::Utf8View(Some("a b".into())));
-        assert_eq!(value("k=7/x", DataType::Int32).unwrap(), ScalarValue::Int32(Some(7)));
-        assert!(value("k=__HIVE_DEFAULT_PARTITION__/x", DataType::Int32).unwrap().is_null());
+        assert_eq!(
+            value("k=a%20b/x", DataType::Utf8View).unwrap(),
+            ScalarValue::Utf8View(Some("a b".into()))
+        );
+        assert_eq!(
+            value("k=7/x", DataType::Int32).unwrap(),
+            ScalarValue::Int32(Some(7))
+        );
+        assert!(
+            value("k=__HIVE_DEFAULT_PARTITION__/x", DataType::Int32)
+                .unwrap()
+                .is_null()
+        );
         assert!(value("j=7/x", DataType::Int32).unwrap().is_null());
         assert!(value("k=seven/x", DataType::Int32).is_err());
-        let other = PartitionColumns::declared(vec![field(DataType::Int32)]).values(&shard("k=7/x"));
-        assert!(other.unwrap_err().to_string().contains("not in a folder k=.."));
+        let other =
+            PartitionColumns::declared(vec![field(DataType::Int32)]).values(&shard("k=7/x"));
+        assert!(
+            other
+                .unwrap_err()
+                .to_string()
+                .contains("not in a folder k=..")
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The provenance of a table's schema: inferred from a sample of records, or declared. Errors and hints about types name it.
+//! The provenance of a table's schema: inferred from a sample of records, or declared. Errors and
+//! hints about types name it.
 
 use std::{collections::HashMap, fmt};
 
@@ -9,7 +10,8 @@ use tfarrow_codec::{
 };
 use tfarrow_scan::{Inferred, Sampled};
 
-/// Bytes of a value in an array, without those of a string: the size of a number, or half of a view.
+/// Bytes of a value in an array, without those of a string: the size of a number, or half of a
+/// view.
 const VALUE_BYTES: u64 = 8;
 
 /// The provenance of a table's schema, with a summary of the records that were read to infer it.
@@ -24,12 +26,19 @@ pub struct SchemaProvenance {
 impl SchemaProvenance {
     /// The schema is inferred from these records.
     pub(crate) fn inferred(inferred: Inferred) -> Self {
-        Self { seen: Some(inferred), is_inferred: true }
+        Self {
+            seen: Some(inferred),
+            is_inferred: true,
+        }
     }
 
-    /// The schema is declared. Some records may have been read to find their type and average length.
+    /// The schema is declared. Some records may have been read to find their type and average
+    /// length.
     pub(crate) fn declared(seen: Option<Inferred>) -> Self {
-        Self { seen, is_inferred: false }
+        Self {
+            seen,
+            is_inferred: false,
+        }
     }
 
     /// Returns whether the schema was inferred, from all records or from a sample.
@@ -42,14 +51,14 @@ impl SchemaProvenance {
         self.seen.as_ref().filter(|_| self.is_inferred)
     }
 
-    /// The size of the sample in words, such as "a sample of 1000 records of 1 of 4 shards"; `None` if all records were read,
-    /// or if the schema was declared.
+    /// The size of the sample in words, such as "a sample of 1000 records of 1 of 4 shards"; `None`
+    /// if all records were read, or if the schema was declared.
     pub fn sample(&self) -> Option<impl fmt::Display + use<>> {
         self.source()?.sampled.map(SampleSize)
     }
 
-    /// The reason why the records are read as raw records, if no option sets it, and whether only a few records cause
-    /// it.
+    /// The reason why the records are read as raw records, if no option sets it, and whether only a
+    /// few records cause it.
     pub fn why_raw(&self) -> Option<(String, bool)> {
         let source = self.source()?;
         Some((source.why_raw()?, source.has_strays()))
@@ -57,12 +66,16 @@ impl SchemaProvenance {
 
     /// The summaries of the features of this name, one per role.
     pub fn features<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
-        self.source().into_iter().flat_map(move |inferred| features(inferred, name))
+        self.source()
+            .into_iter()
+            .flat_map(move |inferred| features(inferred, name))
     }
 
     /// Average bytes of each of these columns per row; 0 if no records were read.
     pub(crate) fn bytes_of(&self, fields: &[&FieldRef]) -> Vec<usize> {
-        let Some(seen) = &self.seen else { return vec![0; fields.len()] };
+        let Some(seen) = &self.seen else {
+            return vec![0; fields.len()];
+        };
         let mut features = HashMap::<&str, Vec<&FeatureSummary>>::new();
         for feature in seen.summary.features() {
             features.entry(&feature.name).or_default().push(feature);
@@ -83,25 +96,31 @@ impl SchemaProvenance {
 
     /// Average bytes of a record; 0 if no records were read.
     pub(crate) fn record_bytes(&self) -> usize {
-        let bytes = self.seen.as_ref().map_or(0, |seen| seen.summary.bytes() / seen.summary.records().max(1));
+        let bytes = self.seen.as_ref().map_or(0, |seen| {
+            seen.summary.bytes() / seen.summary.records().max(1)
+        });
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
-    /// The number of values of this column in each record of the source, if it is the same in all, and the values are
-    /// numbers.
+    /// The number of values of this column in each record of the source, if it is the same in all,
+    /// and the values are numbers.
     pub(crate) fn fixed_length(&self, field: &Field) -> Option<u64> {
         let source = self.source()?;
         match role_of(field) {
             None | Some(Role::Feature | Role::Context) => {}
             Some(Role::Index | Role::Offset) => return Some(1),
-            Some(Role::Sequence | Role::Examples | Role::Record | Role::Unset | Role::Exact) => return None,
+            Some(Role::Sequence | Role::Examples | Role::Record | Role::Unset | Role::Exact) => {
+                return None;
+            }
         }
         let name = field.metadata().get(FEATURE).unwrap_or(field.name());
         let mut features = features(source, name).filter(|feature| feature.role == Role::Feature);
         let feature = features.next().filter(|_| features.next().is_none())?;
         let kind = feature.kind()?;
         let (_, seen) = feature.kinds().next()?;
-        let is_fixed = seen.min_len == seen.max_len && seen.lists == source.summary.records() && kind != Kind::Bytes;
+        let is_fixed = seen.min_len == seen.max_len
+            && seen.lists == source.summary.records()
+            && kind != Kind::Bytes;
         is_fixed.then_some(seen.max_len)
     }
 
@@ -114,19 +133,28 @@ impl SchemaProvenance {
 }
 
 /// The bytes of the features that a column of this role has.
-fn bytes_of_kinds<'a>(features: impl Iterator<Item = &'a &'a FeatureSummary>, role: Option<Role>) -> u64 {
+fn bytes_of_kinds<'a>(
+    features: impl Iterator<Item = &'a &'a FeatureSummary>,
+    role: Option<Role>,
+) -> u64 {
     let is_sequence = role == Some(Role::Sequence);
     let is_of_column = |feature: &&&FeatureSummary| match feature.role {
         Role::Sequence => is_sequence,
         Role::Examples => false,
         _ => !is_sequence,
     };
-    let kinds = features.filter(is_of_column).flat_map(|feature| feature.kinds());
-    kinds.map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES).sum()
+    let kinds = features
+        .filter(is_of_column)
+        .flat_map(|feature| feature.kinds());
+    kinds
+        .map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES)
+        .sum()
 }
 
 fn features<'a>(seen: &'a Inferred, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
-    seen.summary.features().filter(move |feature| feature.name == name)
+    seen.summary
+        .features()
+        .filter(move |feature| feature.name == name)
 }
 
 /// The size of a sample in words.
@@ -134,8 +162,18 @@ struct SampleSize(Sampled);
 
 impl fmt::Display for SampleSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Sampled { records, shards, of } = self.0;
-        let (records_s, shards_s) = (if records == 1 { "" } else { "s" }, if of == 1 { "" } else { "s" });
-        write!(f, "a sample of {records} record{records_s} of {shards} of {of} shard{shards_s}")
+        let Sampled {
+            records,
+            shards,
+            of,
+        } = self.0;
+        let (records_s, shards_s) = (
+            if records == 1 { "" } else { "s" },
+            if of == 1 { "" } else { "s" },
+        );
+        write!(
+            f,
+            "a sample of {records} record{records_s} of {shards} of {of} shard{shards_s}"
+        )
     }
 }

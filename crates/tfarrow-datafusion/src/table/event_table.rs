@@ -1,5 +1,6 @@
-//! The table of TensorBoard's event files: a query of the table of their messages, with a row for each value of a summary.
-//! Parquet and Arrow files that event files were converted to have the same table.
+//! The table of TensorBoard's event files: a query of the table of their messages, with a row for
+//! each value of a summary. Parquet and Arrow files that event files were converted to have the
+//! same table.
 //!
 //! ```text
 //! messages   step  wall_time  summary: {value: [{tag, metadata, simple_value, tensor, ..}, ..]}
@@ -15,7 +16,10 @@ use datafusion::{
     datasource::{ViewTable, provider_as_source},
     error::Result,
     functions::core::expr_fn::get_field,
-    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType, col, ident, lit},
+    logical_expr::{
+        Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType, col, ident,
+        lit,
+    },
 };
 
 use tfarrow_codec::{
@@ -49,16 +53,19 @@ const EVENT_VALUE: &str = "event_value";
 /// The column of the values of a summary, which are then unnested, in the plan.
 const SUMMARY_VALUE: &str = "summary_value";
 
-/// Returns whether rows with these columns are TensorBoard's events: they were converted from event files, and have the columns
-/// that the query reads.
+/// Returns whether rows with these columns are TensorBoard's events: they were converted from event
+/// files, and have the columns that the query reads.
 pub fn are_event_columns(schema: &SchemaRef) -> bool {
     let message = schema.metadata().get(MESSAGE);
     message.is_some_and(|message| message == EVENT_MESSAGE)
-        && [STEP, WALL_TIME, SUMMARY].iter().all(|column| schema.column_with_name(column).is_some())
+        && [STEP, WALL_TIME, SUMMARY]
+            .iter()
+            .all(|column| schema.column_with_name(column).is_some())
         && EncoderBuilder::new().build(Arc::clone(schema)).is_ok()
 }
 
-/// The table of TensorBoard's event files. DataFusion replaces it by its query, as it does for views.
+/// The table of TensorBoard's event files. DataFusion replaces it by its query, as it does for
+/// views.
 #[derive(Debug)]
 pub struct EventTable {
     view: ViewTable,
@@ -67,15 +74,21 @@ pub struct EventTable {
 }
 
 impl EventTable {
-    /// Creates the table of the values in the `tensorflow.Event` messages of `table`. Metadata columns of `table` are the last
-    /// columns.
+    /// Creates the table of the values in the `tensorflow.Event` messages of `table`. Metadata
+    /// columns of `table` are the last columns.
     ///
     /// # Errors
     /// The files of `table` cannot be listed, or it has no such messages.
     pub(crate) fn new(table: &TfRecordTable) -> Result<Self> {
-        let is_converted =
-            table.shards().is_some_and(|shards| shards.iter().any(|shard| shard.format != ShardFormat::TfRecord));
-        Ok(Self { view: ViewTable::new(query(table)?, None), is_converted })
+        let is_converted = table.shards().is_some_and(|shards| {
+            shards
+                .iter()
+                .any(|shard| shard.format != ShardFormat::TfRecord)
+        });
+        Ok(Self {
+            view: ViewTable::new(query(table)?, None),
+            is_converted,
+        })
     }
 
     /// Returns whether the files are no event files, but files that these were converted to.
@@ -98,7 +111,10 @@ impl TableProvider for EventTable {
         self.view.get_logical_plan()
     }
 
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
         self.view.supports_filters_pushdown(filters)
     }
 
@@ -122,9 +138,16 @@ impl TableProvider for EventTable {
 /// The query of the rows.
 fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let events = table.with_runs(columns())?;
-    let is_metadata = |field: &&Arc<Field>| ![RUN_COLUMN, STEP, WALL_TIME, SUMMARY].contains(&field.name().as_str());
+    let is_metadata = |field: &&Arc<Field>| {
+        ![RUN_COLUMN, STEP, WALL_TIME, SUMMARY].contains(&field.name().as_str())
+    };
     let schema = events.schema();
-    let metadata: Vec<_> = schema.fields().iter().filter(is_metadata).map(|field| ident(field.name())).collect();
+    let metadata: Vec<_> = schema
+        .fields()
+        .iter()
+        .filter(is_metadata)
+        .map(|field| ident(field.name()))
+        .collect();
     let events = match table.options().purge_orphaned_data {
         true => purged(table)?,
         false => LogicalPlanBuilder::scan(EVENTS_SCAN, provider_as_source(Arc::new(events)), None)?,
@@ -133,34 +156,65 @@ fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let values = get_field(col(SUMMARY), "value").alias(SUMMARY_VALUE);
     let tag = get_field(col(SUMMARY_VALUE), TAG).alias(TAG);
     // A projection of its own, so that a value is read once for all columns.
-    let value = event_value().call(vec![col(SUMMARY_VALUE)]).alias(EVENT_VALUE);
-    let of_value = |name| event_value_field(name).call(vec![col(EVENT_VALUE)]).alias(name);
-    let rows = [RUN_COLUMN, STEP, WALL_TIME, TAG].map(col).into_iter().chain(EVENT_VALUE_COLUMNS.map(of_value));
+    let value = event_value()
+        .call(vec![col(SUMMARY_VALUE)])
+        .alias(EVENT_VALUE);
+    let of_value = |name| {
+        event_value_field(name)
+            .call(vec![col(EVENT_VALUE)])
+            .alias(name)
+    };
+    let rows = [RUN_COLUMN, STEP, WALL_TIME, TAG]
+        .map(col)
+        .into_iter()
+        .chain(EVENT_VALUE_COLUMNS.map(of_value));
     // An event without a summary has no row.
     let unnest = UnnestOptions::new().with_preserve_nulls(false);
     events
-        .project([col(RUN_COLUMN), col(STEP), time, values].into_iter().chain(metadata.iter().cloned()))?
+        .project(
+            [col(RUN_COLUMN), col(STEP), time, values]
+                .into_iter()
+                .chain(metadata.iter().cloned()),
+        )?
         .unnest_column_with_options(Column::from_name(SUMMARY_VALUE), unnest)?
-        .project([col(RUN_COLUMN), col(STEP), col(WALL_TIME), tag, value].into_iter().chain(metadata.iter().cloned()))?
+        .project(
+            [col(RUN_COLUMN), col(STEP), col(WALL_TIME), tag, value]
+                .into_iter()
+                .chain(metadata.iter().cloned()),
+        )?
         .project(rows.chain(metadata))?
         .build()
 }
 
-/// The events that no later restart of their run replaces. An event is replaced if an event of a restart with the same or an
-/// earlier step follows it in its file, or is in a later file of the run (`EventAccumulator` of TensorBoard).
+/// The events that no later restart of their run replaces. An event is replaced if an event of a
+/// restart with the same or an earlier step follows it in its file, or is in a later file of the
+/// run (`EventAccumulator` of TensorBoard).
 fn purged(table: &TfRecordTable) -> Result<LogicalPlanBuilder> {
-    let wanted = MetadataColumns { file: true, record: true, ..table.options().metadata_columns };
+    let wanted = MetadataColumns {
+        file: true,
+        record: true,
+        ..table.options().metadata_columns
+    };
     let table = table.with_metadata_columns(wanted);
-    let scan = |name: &str, events| LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(events)), None);
+    let scan = |name: &str, events| {
+        LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(events)), None)
+    };
     // What is skipped is reported by the other scan of the same records.
-    let restarts = scan(RESTARTS_SCAN, table.with_runs(restart_columns())?.with_notices(None))?
-        .filter(get_field(col(SESSION_LOG), STATUS).eq(lit(START)))?
-        .project([RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(ident))?;
+    let restarts = scan(
+        RESTARTS_SCAN,
+        table.with_runs(restart_columns())?.with_notices(None),
+    )?
+    .filter(get_field(col(SESSION_LOG), STATUS).eq(lit(START)))?
+    .project([RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(ident))?;
     let [run, step, file, record] = [RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(|column| {
         let of = |scan: &str| Expr::Column(Column::new(Some(scan.to_owned()), column));
         (of(EVENTS_SCAN), of(RESTARTS_SCAN))
     });
-    let is_later = file.1.clone().gt(file.0.clone()).or(file.1.eq(file.0).and(record.1.gt(record.0)));
+    let is_later = file
+        .1
+        .clone()
+        .gt(file.0.clone())
+        .or(file.1.eq(file.0).and(record.1.gt(record.0)));
     let is_replaced = [run.0.eq(run.1), step.1.lt_eq(step.0), is_later];
     // The restarts, of which there are few, are held in memory.
     let events = scan(EVENTS_SCAN, table.with_runs(columns())?)?.build()?;
@@ -174,24 +228,48 @@ fn restart_columns() -> Vec<Field> {
     vec![Field::new(STEP, DataType::Int64, false), session_log]
 }
 
-/// The fields of an event that the query reads. Tensors and audio stay serialized: `event_value` reads tensors.
+/// The fields of an event that the query reads. Tensors and audio stay serialized: `event_value`
+/// reads tensors.
 fn columns() -> Vec<Field> {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let bytes = |name: &str, nullable| Field::new(name, DataType::Binary, nullable);
     let number = |name: &str, data_type| Field::new(name, data_type, false);
     let doubles = |name: &str| Field::new(name, DataType::new_list(DataType::Float64, true), false);
-    let message = |name: &str, fields: Vec<Field>| Field::new(name, DataType::Struct(fields.into()), true);
+    let message =
+        |name: &str, fields: Vec<Field>| Field::new(name, DataType::Struct(fields.into()), true);
     let size = |name: &str| number(name, DataType::Int32);
     let double = |name: &str| number(name, DataType::Float64);
     let value = vec![
         text(TAG),
-        message("metadata", vec![message("plugin_data", vec![text("plugin_name")])]),
+        message(
+            "metadata",
+            vec![message("plugin_data", vec![text("plugin_name")])],
+        ),
         Field::new("simple_value", DataType::Float32, true),
-        message("image", vec![size("height"), size("width"), bytes("encoded_image_string", false)]),
-        message("histo", vec![double("min"), double("max"), doubles("bucket_limit"), doubles("bucket")]),
+        message(
+            "image",
+            vec![
+                size("height"),
+                size("width"),
+                bytes("encoded_image_string", false),
+            ],
+        ),
+        message(
+            "histo",
+            vec![
+                double("min"),
+                double("max"),
+                doubles("bucket_limit"),
+                doubles("bucket"),
+            ],
+        ),
         bytes("audio", true),
         bytes("tensor", true),
     ];
     let values = DataType::new_list(DataType::Struct(value.into()), true);
-    vec![double(WALL_TIME), number(STEP, DataType::Int64), message(SUMMARY, vec![Field::new("value", values, false)])]
+    vec![
+        double(WALL_TIME),
+        number(STEP, DataType::Int64),
+        message(SUMMARY, vec![Field::new("value", values, false)]),
+    ]
 }

@@ -28,11 +28,12 @@ use crate::{
     },
 };
 
-/// Creates the tables of `CREATE EXTERNAL TABLE name [(columns)] STORED AS TFRECORD [PARTITIONED BY (..)] LOCATION '..'
-/// [OPTIONS (..)]`.
+/// Creates the tables of `CREATE EXTERNAL TABLE name [(columns)] STORED AS TFRECORD [PARTITIONED BY
+/// (..)] LOCATION '..' [OPTIONS (..)]`.
 ///
-/// Without columns, the schema is inferred, or follows from the options `proto` and `message`. TensorBoard's event files have
-/// fixed columns. Declared columns correspond to the parse spec of `tf.io.parse_example`:
+/// Without columns, the schema is inferred, or follows from the options `proto` and `message`.
+/// TensorBoard's event files have fixed columns. Declared columns correspond to the parse spec of
+/// `tf.io.parse_example`:
 ///
 /// | SQL | `tf.io` |
 /// |---|---|
@@ -43,8 +44,8 @@ use crate::{
 /// | `tokens BIGINT[]` | `VarLenFeature(tf.int64)`, `RaggedFeature` |
 /// | `frames FLOAT[][]` | a feature list of a SequenceExample |
 ///
-/// The location is a source as in `FROM '..'`; every query lists its files again. With declared columns, it may be a folder
-/// that is empty or does not exist, for INSERT to fill.
+/// The location is a source as in `FROM '..'`; every query lists its files again. With declared
+/// columns, it may be a folder that is empty or does not exist, for INSERT to fill.
 #[derive(Debug, Default)]
 pub struct TfRecordTableFactory;
 
@@ -73,12 +74,19 @@ fn create_table<'a>(
             return plan_err!("TFRECORD tables cannot be unbounded; leave UNBOUNDED out");
         }
         if !command.order_exprs.is_empty() {
-            return plan_err!("TFRECORD tables have no declared order; write ORDER BY in the query");
+            return plan_err!(
+                "TFRECORD tables have no declared order; write ORDER BY in the query"
+            );
         }
         if !command.constraints.is_empty() {
-            return plan_err!("TFRECORD tables do not enforce keys; leave PRIMARY KEY and UNIQUE out");
+            return plan_err!(
+                "TFRECORD tables do not enforce keys; leave PRIMARY KEY and UNIQUE out"
+            );
         }
-        let given = command.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let given = command
+            .options
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
         let options = TfRecordOptions::of(state.config()).with(given)?;
         let table = match command.schema.fields().is_empty() {
             true => inferred(command, options).await?,
@@ -91,9 +99,16 @@ fn create_table<'a>(
     })
 }
 
-/// Infers the columns of the table. The partition columns are those that the statement names, else those of the folders.
-async fn inferred(command: &CreateExternalTable, options: TfRecordOptions) -> Result<TfRecordTable> {
-    let (sources, named) = (command.locations.clone(), command.table_partition_cols.clone());
+/// Infers the columns of the table. The partition columns are those that the statement names, else
+/// those of the folders.
+async fn inferred(
+    command: &CreateExternalTable,
+    options: TfRecordOptions,
+) -> Result<TfRecordTable> {
+    let (sources, named) = (
+        command.locations.clone(),
+        command.table_partition_cols.clone(),
+    );
     blocking(move || {
         let table = TfRecordTable::listed_blocking(sources, &options)?;
         if table.is_of_events() && !named.is_empty() {
@@ -123,10 +138,24 @@ async fn declared(
     }
     let schema = command.schema.as_arrow();
     let partition = |name: &String| schema.field_with_name(name).cloned().map(Arc::new);
-    let partitions = command.table_partition_cols.iter().map(partition).collect::<Result<Vec<FieldRef>, _>>()?;
+    let partitions = command
+        .table_partition_cols
+        .iter()
+        .map(partition)
+        .collect::<Result<Vec<FieldRef>, _>>()?;
     let is_feature = |field: &&FieldRef| !command.table_partition_cols.contains(field.name());
-    let features = Schema::new(schema.fields().iter().filter(is_feature).cloned().collect::<Vec<_>>());
-    let defaults = command.column_defaults.iter().map(|(name, value)| Ok((name.clone(), constant(value, state)?)));
+    let features = Schema::new(
+        schema
+            .fields()
+            .iter()
+            .filter(is_feature)
+            .cloned()
+            .collect::<Vec<_>>(),
+    );
+    let defaults = command
+        .column_defaults
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), constant(value, state)?)));
     let defaults = defaults.collect::<Result<HashMap<_, _>>>()?;
     let sources = command.locations.clone();
     let table = blocking(move || {
@@ -146,19 +175,26 @@ async fn declared(
     Ok(table.with_defaults(command.column_defaults.clone()))
 }
 
-/// Summarizes the first records of the shards, for their type and average length; `None` without shards.
+/// Summarizes the first records of the shards, for their type and average length; `None` without
+/// shards.
 fn first_records(shards: &[Shard], options: &TfRecordOptions) -> Result<Option<Inferred>> {
     // Corrupt records are reported by the query that reads them.
-    let skip = TfRecordOptions { on_error: OnError::Skip, ..options.clone() };
-    match (!shards.is_empty()).then(|| infer(shards, &skip, Sample::Records(SAMPLE_OF_LENGTHS))).transpose() {
+    let skip = TfRecordOptions {
+        on_error: OnError::Skip,
+        ..options.clone()
+    };
+    match (!shards.is_empty())
+        .then(|| infer(shards, &skip, Sample::Records(SAMPLE_OF_LENGTHS)))
+        .transpose()
+    {
         // If the type is given, only the average length is used, which is optional.
         Err(_) if options.record_type.is_some() => Ok(None),
         sample => sample,
     }
 }
 
-/// The type of the records of a sample; `None` for raw records: columns are declared, so that a query should report a record
-/// without features by its number and byte.
+/// The type of the records of a sample; `None` for raw records: columns are declared, so that a
+/// query should report a record without features by its number and byte.
 fn record_type(sample: &Inferred) -> Option<RecordType> {
     Some(sample.summary.record_type()).filter(|record_type| *record_type != RecordType::Raw)
 }

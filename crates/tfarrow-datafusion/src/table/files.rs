@@ -3,7 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use datafusion::{common::plan_err, datasource::listing::ListingTableUrl, error::Result};
-use tfarrow_dataset::{Error, ErrorKind, FormatFilter, Shard, file_names, is_shard_spec, resolve_filtered};
+use tfarrow_dataset::{
+    Error, ErrorKind, FormatFilter, Shard, file_names, is_shard_spec, resolve_filtered,
+};
 
 use crate::table::urls;
 
@@ -12,20 +14,22 @@ use crate::table::urls;
 pub(crate) enum TableFiles {
     /// A fixed list of shards. Clones share it: there may be hundreds of thousands.
     Fixed(Arc<[Shard]>),
-    /// Sources, whose files are listed again by every query, so that it reads new files. There may be no files yet.
+    /// Sources, whose files are listed again by every query, so that it reads new files. There may
+    /// be no files yet.
     Listed(Vec<String>),
 }
 
 impl TableFiles {
-    /// The files of these sources, and their current list. Sources that can be read only once are copied, and not listed
-    /// again.
+    /// The files of these sources, and their current list. Sources that can be read only once are
+    /// copied, and not listed again.
     pub(crate) fn listed(sources: Vec<String>) -> Result<(Self, Arc<[Shard]>), Error> {
         let files = Self::Listed(sources);
         let shards = files.shards()?;
         files.with_copies(shards)
     }
 
-    /// Replaces streams among `shards`, which are the current files, by copies; a table with copies has a fixed list.
+    /// Replaces streams among `shards`, which are the current files, by copies; a table with copies
+    /// has a fixed list.
     pub(crate) fn with_copies(self, shards: Arc<[Shard]>) -> Result<(Self, Arc<[Shard]>), Error> {
         if !shards.iter().any(Shard::is_stream) {
             return Ok((self, shards));
@@ -57,7 +61,10 @@ impl TableFiles {
                 // The folder may not exist yet: the sink creates it with the first file.
                 urls::folder(source)
             }
-            _ => plan_err!("INSERT needs a table whose LOCATION is one folder, found {}", sources.join(", ")),
+            _ => plan_err!(
+                "INSERT needs a table whose LOCATION is one folder, found {}",
+                sources.join(", ")
+            ),
         }
     }
 }
@@ -67,7 +74,8 @@ pub(crate) fn is_pattern(source: &str) -> bool {
     source.contains(['*', '?', '[', '{']) || is_shard_spec(source)
 }
 
-/// Returns whether a source that does not exist may be a folder to INSERT into, and not a missing file.
+/// Returns whether a source that does not exist may be a folder to INSERT into, and not a missing
+/// file.
 fn may_be_folder(sources: &[String]) -> bool {
     let [source] = sources else { return false };
     let name = Path::new(source);
@@ -77,7 +85,9 @@ fn may_be_folder(sources: &[String]) -> bool {
 /// Returns whether a source does not exist, or is a folder without files.
 fn is_empty(error: &Error) -> bool {
     match error.kind() {
-        ErrorKind::NoShards { skipped_files, .. } => skipped_files.other + skipped_files.unwanted == 0,
+        ErrorKind::NoShards { skipped_files, .. } => {
+            skipped_files.other + skipped_files.unwanted == 0
+        }
         ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
         _ => false,
     }

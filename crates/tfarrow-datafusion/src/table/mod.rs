@@ -17,7 +17,9 @@ use std::{
 use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::{ScalarValue, SchemaExt, Statistics, config_err, plan_err, project_schema, stats::Precision},
+    common::{
+        ScalarValue, SchemaExt, Statistics, config_err, plan_err, project_schema, stats::Precision,
+    },
     datasource::{
         listing::PartitionedFile,
         physical_plan::{FileGroup, FileOutputMode, FileScanConfigBuilder, FileSinkConfig},
@@ -35,8 +37,8 @@ use tfarrow_codec::{
     schema::{MESSAGE, with_views},
 };
 use tfarrow_dataset::{
-    EVENT_MESSAGE, FilePiece, ReadOptions, Shard, are_events, check_one_payload, divide, event_message, load_message,
-    resolve, without_folder_columns,
+    EVENT_MESSAGE, FilePiece, ReadOptions, Shard, are_events, check_one_payload, divide,
+    event_message, load_message, resolve, without_folder_columns,
 };
 use tfarrow_scan::{InferOptions, Inferred, Sample};
 
@@ -57,7 +59,8 @@ use crate::{
     write::output_folder::PART,
 };
 
-/// Records of each sampled shard that are read if they do not determine the columns: for their average length.
+/// Records of each sampled shard that are read if they do not determine the columns: for their
+/// average length.
 pub(crate) const SAMPLE_OF_LENGTHS: usize = 10;
 
 /// A [`TableProvider`] over the shards of one data set, which have one schema.
@@ -91,11 +94,12 @@ pub struct TfRecordTable {
 }
 
 impl TfRecordTable {
-    /// Opens the table of `source`, which is a file, a folder, a glob, or `-` for standard input. Infers the schema. TensorBoard's
-    /// files have a row for each event.
+    /// Opens the table of `source`, which is a file, a folder, a glob, or `-` for standard input.
+    /// Infers the schema. TensorBoard's files have a row for each event.
     ///
     /// # Errors
-    /// The source has no TFRecord files, a record cannot be read, or a feature has more than one kind.
+    /// The source has no TFRecord files, a record cannot be read, or a feature has more than one
+    /// kind.
     pub async fn open(source: &str, options: &TfRecordOptions) -> Result<Self> {
         let (sources, options) = (vec![source.to_owned()], options.clone());
         blocking(move || Self::open_blocking(&sources, &options)).await
@@ -107,11 +111,12 @@ impl TfRecordTable {
         Self::infer_blocking(shards, options)
     }
 
-    /// Creates the table of these shards, none of which may be a stream. Infers the schema from a sample or from all
-    /// records, as [`TfRecordOptions::sample`] requires.
+    /// Creates the table of these shards, none of which may be a stream. Infers the schema from a
+    /// sample or from all records, as [`TfRecordOptions::sample`] requires.
     ///
     /// # Errors
-    /// A shard cannot be read, or a feature has more than one kind and `on_conflict` is not `split`.
+    /// A shard cannot be read, or a feature has more than one kind and `on_conflict` is not
+    /// `split`.
     pub async fn infer(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         let options = options.clone();
         blocking(move || Self::infer_blocking(shards, &options)).await
@@ -132,35 +137,60 @@ impl TfRecordTable {
     /// Loads the type of the records that `proto` and `message` give; `None` if they are not set.
     ///
     /// # Errors
-    /// The options are incomplete or contradict the record type, or the file does not define the message.
+    /// The options are incomplete or contradict the record type, or the file does not define the
+    /// message.
     pub fn message_of(options: &TfRecordOptions) -> Result<Option<MessageType>> {
         match (&options.proto, &options.message) {
             (None, None) => Ok(None),
-            (Some(_), None) => config_err!("tfarrow.proto needs tfarrow.message, the name of a message in the file"),
+            (Some(_), None) => config_err!(
+                "tfarrow.proto needs tfarrow.message, the name of a message in the file"
+            ),
             (_, Some(_)) if options.record_type.is_some() => {
-                config_err!("tfarrow.record_type and tfarrow.message are set, and each states the type of the records")
+                config_err!(
+                    "tfarrow.record_type and tfarrow.message are set, and each states the type of the records"
+                )
             }
-            (proto, Some(message)) => load_message(proto.as_deref(), message).map(Some).map_err(external),
+            (proto, Some(message)) => load_message(proto.as_deref(), message)
+                .map(Some)
+                .map_err(external),
         }
     }
 
-    /// Creates the table of shards whose records are messages of this type. None of the shards may be a stream.
+    /// Creates the table of shards whose records are messages of this type. None of the shards may
+    /// be a stream.
     ///
     /// # Errors
     /// The message has no fields, or more columns than [`TfRecordOptions::limits`] allow.
-    pub fn messages(shards: Vec<Shard>, message: &MessageType, options: &TfRecordOptions) -> Result<Self> {
-        let schema = message.schema(&options.limits).map_err(tfarrow_dataset::Error::from).map_err(external)?;
+    pub fn messages(
+        shards: Vec<Shard>,
+        message: &MessageType,
+        options: &TfRecordOptions,
+    ) -> Result<Self> {
+        let schema = message
+            .schema(&options.limits)
+            .map_err(tfarrow_dataset::Error::from)
+            .map_err(external)?;
         let columns = Columns::decoded(with_views(&schema, options.bytes_type.is_view()));
         let partitions = PartitionColumns::inferred(&shards, columns.schema());
-        // The average length of the records is optional, and a query reports corrupt records. No record is parsed as an Example.
-        let raw = TfRecordOptions { on_error: OnError::Skip, record_type: Some(RecordType::Raw), ..options.clone() };
+        // The average length of the records is optional, and a query reports corrupt records. No
+        // record is parsed as an Example.
+        let raw = TfRecordOptions {
+            on_error: OnError::Skip,
+            record_type: Some(RecordType::Raw),
+            ..options.clone()
+        };
         let sample = infer(&shards, &raw, Sample::Records(SAMPLE_OF_LENGTHS)).ok();
-        let table = Self::of_columns(TableFiles::Fixed(shards.into()), columns, partitions, options)?;
+        let table = Self::of_columns(
+            TableFiles::Fixed(shards.into()),
+            columns,
+            partitions,
+            options,
+        )?;
         Ok(table.with_provenance(SchemaProvenance::declared(sample)))
     }
 
-    /// Creates the table of shards whose records are TensorBoard's events. They may be files of other formats that events were
-    /// converted to.
+    /// Creates the table of shards whose records are TensorBoard's events. They may be files of
+    /// other formats that events were converted to.
     ///
     /// # Errors
     /// As [`messages`](Self::messages).
@@ -168,29 +198,51 @@ impl TfRecordTable {
         Self::messages(shards, &event_message().map_err(external)?, options)
     }
 
-    /// Creates the table of shards whose records, or a sample of them, were inferred already. None of the shards may be a
-    /// stream.
+    /// Creates the table of shards whose records, or a sample of them, were inferred already. None
+    /// of the shards may be a stream.
     ///
     /// # Errors
     /// A feature has more than one kind, and `on_conflict` is not `split`.
-    pub fn inferred(shards: Vec<Shard>, inferred: Inferred, options: &TfRecordOptions) -> Result<Self> {
-        let TfRecordOptions { layout, record_type, on_conflict, .. } = *options;
-        let schema = inferred.schema_with(layout, record_type, on_conflict).map_err(external)?;
+    pub fn inferred(
+        shards: Vec<Shard>,
+        inferred: Inferred,
+        options: &TfRecordOptions,
+    ) -> Result<Self> {
+        let TfRecordOptions {
+            layout,
+            record_type,
+            on_conflict,
+            ..
+        } = *options;
+        let schema = inferred
+            .schema_with(layout, record_type, on_conflict)
+            .map_err(external)?;
         let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
         let partitions = PartitionColumns::inferred(&shards, columns.schema());
-        let table = Self::of_columns(TableFiles::Fixed(shards.into()), columns, partitions, options)?;
+        let table = Self::of_columns(
+            TableFiles::Fixed(shards.into()),
+            columns,
+            partitions,
+            options,
+        )?;
         Ok(table.with_provenance(SchemaProvenance::inferred(inferred)))
     }
 
-    /// For each column of numbers with the same number of values in all records that the schema was inferred from: its name
-    /// and that number. There are none for a declared schema. Features that some of these records do not have are left out.
+    /// For each column of numbers with the same number of values in all records that the schema was
+    /// inferred from: its name and that number. There are none for a declared schema. Features that
+    /// some of these records do not have are left out.
     pub fn fixed_lengths(&self) -> impl Iterator<Item = (&str, u64)> {
         let length = |field: &FieldRef| self.provenance.fixed_length(field);
-        self.columns.schema().fields().iter().filter_map(move |field| Some((field.name().as_str(), length(field)?)))
+        self.columns
+            .schema()
+            .fields()
+            .iter()
+            .filter_map(move |field| Some((field.name().as_str(), length(field)?)))
     }
 
-    /// Creates the table of these shards with declared columns. The types of `schema` may be numbers, text, bytes, and
-    /// lists of these. A record without the feature of a column gets the value in `defaults`, else null.
+    /// Creates the table of these shards with declared columns. The types of `schema` may be
+    /// numbers, text, bytes, and lists of these. A record without the feature of a column gets the
+    /// value in `defaults`, else null.
     ///
     /// ```
     /// use std::{collections::HashMap, sync::Arc};
@@ -204,15 +256,26 @@ impl TfRecordTable {
     /// ```
     ///
     /// # Errors
-    /// A feature cannot be cast to the type of a column, or a default is not a valid value of its column.
+    /// A feature cannot be cast to the type of a column, or a default is not a valid value of its
+    /// column.
     pub fn declared(
         shards: Vec<Shard>,
         schema: &Schema,
         defaults: &HashMap<String, ScalarValue>,
         options: &TfRecordOptions,
     ) -> Result<Self> {
-        let columns = Columns::declared(schema, defaults, options.record_type, options.bytes_type.is_view())?;
-        Self::of_columns(TableFiles::Fixed(shards.into()), columns, PartitionColumns::default(), options)
+        let columns = Columns::declared(
+            schema,
+            defaults,
+            options.record_type,
+            options.bytes_type.is_view(),
+        )?;
+        Self::of_columns(
+            TableFiles::Fixed(shards.into()),
+            columns,
+            PartitionColumns::default(),
+            options,
+        )
     }
 
     /// Creates the table of these files and columns, and adds the metadata columns of the options.
@@ -228,21 +291,37 @@ impl TfRecordTable {
         let schema = table_schema(&columns, &partitions);
         let (options, defaults) = (options.clone(), HashMap::new());
         let (provenance, notices) = Default::default();
-        Ok(Self { files, columns, partitions, schema, options, defaults, provenance, notices, ranges: None })
+        Ok(Self {
+            files,
+            columns,
+            partitions,
+            schema,
+            options,
+            defaults,
+            provenance,
+            notices,
+            ranges: None,
+        })
     }
 
-    /// Creates the table of some consecutive records of this one: those with the numbers `records`, counted from 0 in the
-    /// order of the files. `counts` has the number of records of each file. Records before the range are not decoded, and
-    /// files outside of the range are not read.
+    /// Creates the table of some consecutive records of this one: those with the numbers `records`,
+    /// counted from 0 in the order of the files. `counts` has the number of records of each file.
+    /// Records before the range are not decoded, and files outside of the range are not read.
     ///
     /// # Errors
     /// The table lists its files for each query, or has another number of files than `counts`.
     pub fn with_records(&self, records: Range<u64>, counts: &[u64]) -> Result<Self> {
         let TableFiles::Fixed(shards) = &self.files else {
-            return plan_err!("the files of the table are listed by each query, and their records are not counted");
+            return plan_err!(
+                "the files of the table are listed by each query, and their records are not counted"
+            );
         };
         if shards.len() != counts.len() {
-            return plan_err!("found {} files, expected the {} that were counted", shards.len(), counts.len());
+            return plan_err!(
+                "found {} files, expected the {} that were counted",
+                shards.len(),
+                counts.len()
+            );
         }
         let (mut files, mut ranges, mut start) = (Vec::new(), Vec::new(), 0);
         for (shard, count) in shards.iter().zip(counts) {
@@ -254,7 +333,11 @@ impl TfRecordTable {
             }
             start += count;
         }
-        Ok(Self { files: TableFiles::Fixed(files.into()), ranges: Some(ranges), ..self.clone() })
+        Ok(Self {
+            files: TableFiles::Fixed(files.into()),
+            ranges: Some(ranges),
+            ..self.clone()
+        })
     }
 
     /// The files of the table, if their list is fixed.
@@ -265,15 +348,22 @@ impl TfRecordTable {
         }
     }
 
-    /// Creates the table of sources whose files are listed by every query. Infers the schema from the current files.
+    /// Creates the table of sources whose files are listed by every query. Infers the schema from
+    /// the current files.
     pub(crate) fn listed_blocking(sources: Vec<String>, options: &TfRecordOptions) -> Result<Self> {
         let shards = resolve(&sources).map_err(external)?;
-        let (files, shards) = TableFiles::Listed(sources).with_copies(shards.into()).map_err(external)?;
-        Ok(Self { files, ..Self::infer_blocking(shards.to_vec(), options)? })
+        let (files, shards) = TableFiles::Listed(sources)
+            .with_copies(shards.into())
+            .map_err(external)?;
+        Ok(Self {
+            files,
+            ..Self::infer_blocking(shards.to_vec(), options)?
+        })
     }
 
-    /// Replaces the inferred partition columns by these; keeps the inferred ones if there are none. The value of such a column
-    /// is that of the folder `name=value` of each file, cast to the type of the column.
+    /// Replaces the inferred partition columns by these; keeps the inferred ones if there are none.
+    /// The value of such a column is that of the folder `name=value` of each file, cast to the type
+    /// of the column.
     ///
     /// # Errors
     /// The data has a feature of the name of a column.
@@ -282,12 +372,23 @@ impl TfRecordTable {
             return Ok(self);
         }
         let features = self.columns.schema();
-        if let Some(taken) = columns.iter().find(|field| features.column_with_name(field.name()).is_some()) {
-            return plan_err!("PARTITIONED BY {0}: the data already has a feature {0:?}", taken.name());
+        if let Some(taken) = columns
+            .iter()
+            .find(|field| features.column_with_name(field.name()).is_some())
+        {
+            return plan_err!(
+                "PARTITIONED BY {0}: the data already has a feature {0:?}",
+                taken.name()
+            );
         }
-        let partitions = PartitionColumns::declared(columns).with_file(self.options.metadata_columns.file, features)?;
+        let partitions = PartitionColumns::declared(columns)
+            .with_file(self.options.metadata_columns.file, features)?;
         let schema = table_schema(&self.columns, &partitions);
-        Ok(Self { partitions, schema, ..self })
+        Ok(Self {
+            partitions,
+            schema,
+            ..self
+        })
     }
 
     /// Sets the provenance of the schema.
@@ -319,24 +420,37 @@ impl TfRecordTable {
         self.options.message.is_none() && message.is_some_and(|message| message == EVENT_MESSAGE)
     }
 
-    /// Creates the table of these columns of the messages, and of the column `run`, in place of the columns of folders. Its
-    /// schema has no record type, because its rows are not written back as messages.
+    /// Creates the table of these columns of the messages, and of the column `run`, in place of the
+    /// columns of folders. Its schema has no record type, because its rows are not written back as
+    /// messages.
     ///
     /// # Errors
     /// The files cannot be listed.
     pub(crate) fn with_runs(&self, columns: Vec<Field>) -> Result<Self> {
         let schema = Schema::new_with_metadata(columns, self.columns.schema().metadata().clone());
-        let columns = Columns::without_record_type(with_views(&schema, self.options.bytes_type.is_view()));
+        let columns =
+            Columns::without_record_type(with_views(&schema, self.options.bytes_type.is_view()));
         let runs = PartitionColumns::of_runs(&self.files.shards().map_err(external)?);
         let table = Self::of_columns(self.files.clone(), columns, runs, &self.options)?;
         let (provenance, notices) = (Arc::clone(&self.provenance), Arc::clone(&self.notices));
-        Ok(Self { provenance, notices, ranges: self.ranges.clone(), ..table })
+        Ok(Self {
+            provenance,
+            notices,
+            ranges: self.ranges.clone(),
+            ..table
+        })
     }
 
     /// Sets the metadata columns of the tables that [`with_runs`](Self::with_runs) creates.
     pub(crate) fn with_metadata_columns(&self, metadata_columns: MetadataColumns) -> Self {
-        let options = TfRecordOptions { metadata_columns, ..self.options.clone() };
-        Self { options, ..self.clone() }
+        let options = TfRecordOptions {
+            metadata_columns,
+            ..self.options.clone()
+        };
+        Self {
+            options,
+            ..self.clone()
+        }
     }
 
     /// Returns whether the table is that of the messages of TensorBoard's files, with their runs.
@@ -372,11 +486,22 @@ impl TfRecordTable {
     async fn files(&self, filters: &[Expr], state: &dyn Session) -> Result<Vec<PartitionedFile>> {
         let files = self.files.clone();
         let shards = blocking(move || files.shards().map_err(external)).await?;
-        let values = shards.iter().map(|shard| self.partitions.values(shard)).collect::<Result<Vec<_>>>()?;
-        let deciding: Vec<_> = filters.iter().filter(|filter| self.partitions.decides(filter)).collect();
+        let values = shards
+            .iter()
+            .map(|shard| self.partitions.values(shard))
+            .collect::<Result<Vec<_>>>()?;
+        let deciding: Vec<_> = filters
+            .iter()
+            .filter(|filter| self.partitions.decides(filter))
+            .collect();
         let keep = self.partitions.keep(&deciding, &values, state)?;
         let kept: Arc<[Shard]> = match keep.contains(&false) {
-            true => shards.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(shard, _)| shard.clone()).collect(),
+            true => shards
+                .iter()
+                .zip(&keep)
+                .filter(|(_, keep)| **keep)
+                .map(|(shard, _)| shard.clone())
+                .collect(),
             false => Arc::clone(&shards),
         };
         let is_message = self.columns.record_type() == RecordType::Message;
@@ -384,9 +509,22 @@ impl TfRecordTable {
             blocking(move || check_one_payload(&kept).map_err(external)).await?;
         }
         let mut files = Vec::with_capacity(shards.len());
-        for (number, (values, _)) in values.into_iter().zip(keep).enumerate().filter(|(_, (_, keep))| *keep) {
-            let range = self.ranges.as_ref().and_then(|ranges| ranges.get(number)).cloned();
-            files.extend(shards.get(number).map(|shard| partitioned_file(shard, values, range.unwrap_or_default())));
+        for (number, (values, _)) in values
+            .into_iter()
+            .zip(keep)
+            .enumerate()
+            .filter(|(_, (_, keep))| *keep)
+        {
+            let range = self
+                .ranges
+                .as_ref()
+                .and_then(|ranges| ranges.get(number))
+                .cloned();
+            files.extend(
+                shards
+                    .get(number)
+                    .map(|shard| partitioned_file(shard, values, range.unwrap_or_default())),
+            );
         }
         Ok(files)
     }
@@ -394,26 +532,68 @@ impl TfRecordTable {
 
 /// The schema of a table: the columns of records, and then those of files.
 fn table_schema(columns: &Columns, partitions: &PartitionColumns) -> SchemaRef {
-    let fields: Vec<_> = columns.schema().fields().iter().cloned().chain(partitions.fields()).collect();
-    Arc::new(Schema::new_with_metadata(fields, columns.schema().metadata().clone()))
+    let fields: Vec<_> = columns
+        .schema()
+        .fields()
+        .iter()
+        .cloned()
+        .chain(partitions.fields())
+        .collect();
+    Arc::new(Schema::new_with_metadata(
+        fields,
+        columns.schema().metadata().clone(),
+    ))
 }
 
 /// Infers a summary of the records of these shards.
-pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample) -> Result<Inferred> {
+pub(crate) fn infer(
+    shards: &[Shard],
+    options: &TfRecordOptions,
+    sample: Sample,
+) -> Result<Inferred> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
-    let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
-    let options = InferOptions { sample, part: None, jobs, verify, record_type, read };
+    let TfRecordOptions {
+        verify_crc: verify,
+        on_error,
+        partial_tail,
+        limits,
+        record_type,
+        ..
+    } = *options;
+    let read = ReadOptions {
+        on_error,
+        partial_tail,
+        limits,
+        ..ReadOptions::default()
+    };
+    let options = InferOptions {
+        sample,
+        part: None,
+        jobs,
+        verify,
+        record_type,
+        read,
+    };
     // Columns of folders are those of the table, and no features.
     let shards = without_folder_columns(shards);
     tfarrow_scan::infer(&shards, &options, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
 impl TfRecordTable {
-    /// Divides long files into pieces, if fewer files than partitions are read and an engine can read the query again after an
-    /// error of a piece. The records of a piece have no numbers.
-    async fn cut(&self, files: Vec<PartitionedFile>, partitions: usize) -> Result<Vec<PartitionedFile>> {
-        let Some(least) = self.options.piece_bytes.filter(|_| files.len() < partitions) else { return Ok(files) };
+    /// Divides long files into pieces, if fewer files than partitions are read and an engine can
+    /// read the query again after an error of a piece. The records of a piece have no numbers.
+    async fn cut(
+        &self,
+        files: Vec<PartitionedFile>,
+        partitions: usize,
+    ) -> Result<Vec<PartitionedFile>> {
+        let Some(least) = self
+            .options
+            .piece_bytes
+            .filter(|_| files.len() < partitions)
+        else {
+            return Ok(files);
+        };
         let reads_all = |file: &PartitionedFile| RecordRange::of(file) == RecordRange::default();
         let can_fail = self.options.on_error == OnError::Fail;
         if self.options.metadata_columns.record || !can_fail || !files.iter().all(reads_all) {
@@ -433,31 +613,43 @@ impl TfRecordTable {
         Box::pin(async move {
             let files = self.files(filters, state).await?;
             if files.is_empty() {
-                let empty: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?));
+                let empty: Arc<dyn ExecutionPlan> =
+                    Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?));
                 return Ok(empty);
             }
             let statistics = self.statistics(&files);
             let threads = state.config().target_partitions();
-            let files = if limit.is_none() { self.cut(files, threads).await? } else { files };
+            let files = if limit.is_none() {
+                self.cut(files, threads).await?
+            } else {
+                files
+            };
             // For a small LIMIT, read the first files in order instead of all files at once.
-            let partitions = if limit.is_some_and(is_few) { 1 } else { threads };
-            let source = self.source().with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
-            let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
-                .with_file_groups(file_groups(files, partitions))
-                .with_statistics(statistics)
-                .with_projection_indices(projection.cloned())?
-                .with_limit(limit)
-                // A plan over long rows runs with a smaller batch size for operators that buffer rows. The scan bounds the bytes
-                // of its batches itself.
-                .with_batch_size(Some(state.config().batch_size()))
-                .build();
+            let partitions = if limit.is_some_and(is_few) {
+                1
+            } else {
+                threads
+            };
+            let source = self
+                .source()
+                .with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
+            let config =
+                FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+                    .with_file_groups(file_groups(files, partitions))
+                    .with_statistics(statistics)
+                    .with_projection_indices(projection.cloned())?
+                    .with_limit(limit)
+                    // A plan over long rows runs with a smaller batch size for operators that
+                    // buffer rows. The scan bounds the bytes of its batches itself.
+                    .with_batch_size(Some(state.config().batch_size()))
+                    .build();
             let scan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);
             Ok(scan)
         })
     }
 
-    /// The estimated numbers of rows and bytes of these files, by which joins are ordered. The records of compressed files are
-    /// more than estimated.
+    /// The estimated numbers of rows and bytes of these files, by which joins are ordered. The
+    /// records of compressed files are more than estimated.
     fn statistics(&self, files: &[PartitionedFile]) -> Statistics {
         let unknown = Statistics::new_unknown(&self.schema);
         let record_bytes = self.provenance.record_bytes();
@@ -467,20 +659,29 @@ impl TfRecordTable {
         let bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let rows = bytes / (HEADER + record_bytes + FOOTER);
-        unknown.with_num_rows(Precision::Inexact(rows)).with_total_byte_size(Precision::Inexact(bytes))
+        unknown
+            .with_num_rows(Precision::Inexact(rows))
+            .with_total_byte_size(Precision::Inexact(bytes))
     }
 
     /// Plans the write of new rows to new files in the folder of the table.
-    fn plan_insert(&self, input: Arc<dyn ExecutionPlan>, operation: InsertOp) -> Result<Arc<dyn ExecutionPlan>> {
+    fn plan_insert(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        operation: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         if operation != InsertOp::Append {
             return plan_err!(
                 "TFRECORD tables support INSERT INTO only; write another folder with COPY to replace rows"
             );
         }
         if self.options.metadata_columns != MetadataColumns::NONE {
-            return plan_err!("a table with tfarrow.metadata_columns is read-only; create one without them to INSERT");
+            return plan_err!(
+                "a table with tfarrow.metadata_columns is read-only; create one without them to INSERT"
+            );
         }
-        self.schema.logically_equivalent_names_and_types(&input.schema())?;
+        self.schema
+            .logically_equivalent_names_and_types(&input.schema())?;
         let url = self.files.folder()?;
         let folders = self.partitions.fields();
         let config = FileSinkConfig {
@@ -489,14 +690,20 @@ impl TfRecordTable {
             table_paths: vec![url],
             file_group: FileGroup::default(),
             output_schema: Arc::clone(&self.schema),
-            table_partition_cols: folders.iter().map(|f| (f.name().clone(), f.data_type().clone())).collect(),
+            table_partition_cols: folders
+                .iter()
+                .map(|f| (f.name().clone(), f.data_type().clone()))
+                .collect(),
             insert_op: operation,
             keep_partition_by_columns: false,
             file_extension: String::new(),
             file_output_mode: FileOutputMode::Directory,
         };
         // New files have unique names, and never replace others.
-        let options = TfRecordOptions { overwrite: false, ..self.options.clone() };
+        let options = TfRecordOptions {
+            overwrite: false,
+            ..self.options.clone()
+        };
         let stem = format!("{PART}-{:016x}", RandomState::new().build_hasher().finish());
         file_format::write(input, config, None, options, stem)
     }
@@ -515,9 +722,12 @@ impl TableProvider for TfRecordTable {
         self.defaults.get(column)
     }
 
-    /// Filters on partition columns prune files while planning. Filters on features are pushed down to the scan later, by
-    /// the optimizer of the physical plan.
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+    /// Filters on partition columns prune files while planning. Filters on features are pushed down
+    /// to the scan later, by the optimizer of the physical plan.
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
         let decides = |filter: &&Expr| match self.partitions.decides(filter) {
             true => TableProviderFilterPushDown::Exact,
             false => TableProviderFilterPushDown::Unsupported,
@@ -555,15 +765,20 @@ impl TableProvider for TfRecordTable {
     }
 }
 
-/// Divides files that are longer than the other files into pieces, so that there are about `count` of them, with `least` bytes
-/// or more. Blocks the thread.
+/// Divides files that are longer than the other files into pieces, so that there are about `count`
+/// of them, with `least` bytes or more. Blocks the thread.
 fn pieces(files: Vec<PartitionedFile>, count: usize, least: u64) -> Vec<PartitionedFile> {
     let bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
     let share = (bytes / count.max(1) as u64).max(least);
     let cut = |file: PartitionedFile| {
-        let divided = file.extension::<Shard>().and_then(|shard| FilePiece::divide(shard, count, share));
+        let divided = file
+            .extension::<Shard>()
+            .and_then(|shard| FilePiece::divide(shard, count, share));
         match divided {
-            Some(pieces) => pieces.into_iter().map(|piece| piece_of(&file, piece)).collect(),
+            Some(pieces) => pieces
+                .into_iter()
+                .map(|piece| piece_of(&file, piece))
+                .collect(),
             None => vec![file],
         }
     };
@@ -577,7 +792,8 @@ pub fn piece_of(file: &PartitionedFile, piece: FilePiece) -> PartitionedFile {
     file.with_extension(piece)
 }
 
-/// Divides the files, in their order, into at most `partitions` groups of about the same number of bytes.
+/// Divides the files, in their order, into at most `partitions` groups of about the same number of
+/// bytes.
 fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
     let sizes: Vec<_> = files.iter().map(|file| file.object_meta.size).collect();
     let mut files = files.into_iter();
@@ -585,14 +801,25 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
     divide(&sizes, partitions).into_iter().map(group).collect()
 }
 
-/// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path may not be a valid path of
-/// an object store.
-pub fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
+/// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path
+/// may not be a valid path of an object store.
+pub fn partitioned_file(
+    shard: &Shard,
+    values: Vec<ScalarValue>,
+    range: RecordRange,
+) -> PartitionedFile {
     let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size);
     let file = file.with_extension(shard.clone().without_folder_columns());
     // Plans copy their files, which may be hundreds of thousands.
-    let file = if range == RecordRange::default() { file } else { file.with_extension(range) };
-    PartitionedFile { partition_values: values, ..file }
+    let file = if range == RecordRange::default() {
+        file
+    } else {
+        file.with_extension(range)
+    };
+    PartitionedFile {
+        partition_values: values,
+        ..file
+    }
 }
 
 #[cfg(test)]
@@ -604,10 +831,15 @@ mod tests {
     #[track_caller]
     fn check(sizes: &[u64], partitions: usize, expect: &[&[u64]]) {
         let shard = |size: &u64| Shard::file("a".into(), "a".into(), *size, ShardFormat::TfRecord);
-        let files = sizes.iter().map(|size| partitioned_file(&shard(size), vec![], RecordRange::default())).collect();
+        let files = sizes
+            .iter()
+            .map(|size| partitioned_file(&shard(size), vec![], RecordRange::default()))
+            .collect();
         let groups = file_groups(files, partitions);
-        let found: Vec<Vec<u64>> =
-            groups.iter().map(|group| group.iter().map(|file| file.object_meta.size).collect()).collect();
+        let found: Vec<Vec<u64>> = groups
+            .iter()
+            .map(|group| group.iter().map(|file| file.object_meta.size).collect())
+            .collect();
         assert_eq!(found, expect);
     }
 

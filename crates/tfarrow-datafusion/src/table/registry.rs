@@ -1,4 +1,5 @@
-//! The tables that a session has created last, with the provenance of their schemas, for hints in errors.
+//! The tables that a session has created last, with the provenance of their schemas, for hints in
+//! errors.
 
 use std::{fmt, sync::Arc};
 
@@ -33,11 +34,15 @@ struct RecentTable {
 impl TableRegistry {
     /// Creates an empty registry of a session with this callback.
     pub fn new(notices: SessionNotices) -> Self {
-        Self { recent: Lock::default(), notices }
+        Self {
+            recent: Lock::default(),
+            notices,
+        }
     }
 
-    /// Registers a table by its name in queries, and sets its callback for warnings. The table replaces a table of the same
-    /// name, and may replace the oldest one. Returns the table that queries read.
+    /// Registers a table by its name in queries, and sets its callback for warnings. The table
+    /// replaces a table of the same name, and may replace the oldest one. Returns the table that
+    /// queries read.
     ///
     /// # Errors
     /// Those of [`queried`].
@@ -54,34 +59,55 @@ impl TableRegistry {
         if tables.len() == MAX_TABLES {
             tables.remove(0);
         }
-        tables.push(RecentTable { name: table.to_owned(), schema, provenance: Arc::clone(provenance) });
+        tables.push(RecentTable {
+            name: table.to_owned(),
+            schema,
+            provenance: Arc::clone(provenance),
+        });
     }
 
-    /// The provenance of the table of these columns; if the query has an alias, of the last table that has all of them.
+    /// The provenance of the table of these columns; if the query has an alias, of the last table
+    /// that has all of them.
     pub fn find(&self, columns: &[Column]) -> Option<Arc<SchemaProvenance>> {
         let tables = self.recent.lock();
         let is_named = |table: &&RecentTable| {
             let mut relations = columns.iter().filter_map(|column| column.relation.as_ref());
             relations.any(|relation| relation.table() == table.name)
         };
-        let has_all = |table: &&RecentTable| columns.iter().all(|column| table.schema.index_of(&column.name).is_ok());
-        let aliased = || tables.iter().rev().find(has_all).filter(|_| !columns.is_empty());
+        let has_all = |table: &&RecentTable| {
+            columns
+                .iter()
+                .all(|column| table.schema.index_of(&column.name).is_ok())
+        };
+        let aliased = || {
+            tables
+                .iter()
+                .rev()
+                .find(has_all)
+                .filter(|_| !columns.is_empty())
+        };
         let found = tables.iter().rev().find(is_named).or_else(aliased);
         found.map(|table| Arc::clone(&table.provenance))
     }
 }
 
-/// Returns the table that queries read: for TensorBoard's event files, the table of their values, and else the table itself. A
-/// session registers it in place of the table.
+/// Returns the table that queries read: for TensorBoard's event files, the table of their values,
+/// and else the table itself. A session registers it in place of the table.
 ///
 /// # Errors
 /// The files of events cannot be listed.
 pub fn queried(table: TfRecordTable) -> Result<Arc<dyn TableProvider>> {
-    if table.is_of_events() { Ok(Arc::new(EventTable::new(&table)?)) } else { Ok(Arc::new(table)) }
+    if table.is_of_events() {
+        Ok(Arc::new(EventTable::new(&table)?))
+    } else {
+        Ok(Arc::new(table))
+    }
 }
 
 impl fmt::Debug for TableRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TableRegistry").field("recent", &self.recent).finish_non_exhaustive()
+        f.debug_struct("TableRegistry")
+            .field("recent", &self.recent)
+            .finish_non_exhaustive()
     }
 }

@@ -18,7 +18,11 @@ pub fn shard(shard: &Shard) -> Result<ListingTableUrl> {
 
 /// The URL of a folder, local or in a store.
 pub(crate) fn folder(source: &str) -> Result<ListingTableUrl> {
-    if is_remote(source) { remote(Path::new(source), true) } else { local(Path::new(source), true) }
+    if is_remote(source) {
+        remote(Path::new(source), true)
+    } else {
+        local(Path::new(source), true)
+    }
 }
 
 /// The URL of an object, or of a folder of objects. Glob characters in the path are literal.
@@ -26,9 +30,14 @@ pub(crate) fn remote(path: &Path, folder: bool) -> Result<ListingTableUrl> {
     let text = path.to_string_lossy();
     let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
     let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
-    let mut url = ListingTableUrl::parse(format!("{scheme}://{authority}/"))?.get_url().clone();
+    let mut url = ListingTableUrl::parse(format!("{scheme}://{authority}/"))?
+        .get_url()
+        .clone();
     if let Ok(mut segments) = url.path_segments_mut() {
-        segments.clear().extend(key.split('/').filter(|part| !part.is_empty())).extend(folder.then_some(""));
+        segments
+            .clear()
+            .extend(key.split('/').filter(|part| !part.is_empty()))
+            .extend(folder.then_some(""));
     }
     ListingTableUrl::try_new(url, None)
 }

@@ -1,4 +1,5 @@
-//! Writing of TFRecord files by COPY and INSERT. All files of a statement get their names after the last one is complete.
+//! Writing of TFRecord files by COPY and INSERT. All files of a statement get their names after the
+//! last one is complete.
 //!
 //! ```text
 //! file_format ─▶ sink ─▶ outputs ─▶ files, objects

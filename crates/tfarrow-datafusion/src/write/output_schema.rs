@@ -1,4 +1,5 @@
-//! Schemas of written Parquet, Arrow and JSON files that other programs can read: unique names, and no view types.
+//! Schemas of written Parquet, Arrow and JSON files that other programs can read: unique names, and
+//! no view types.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -6,8 +7,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{common::plan_err, error::Result};
 use tfarrow_codec::file_schema::replace_fields;
 
-/// Rejects columns, or fields of a struct, with equal names: most programs cannot read JSON objects and Parquet files that
-/// have them.
+/// Rejects columns, or fields of a struct, with equal names: most programs cannot read JSON objects
+/// and Parquet files that have them.
 ///
 /// # Errors
 /// A name occurs twice; the message contains the first one.
@@ -15,16 +16,23 @@ pub fn check_names(schema: &Schema) -> Result<()> {
     if let Some(name) = repeated(schema.fields()) {
         return plan_err!("two columns are named {name:?}; give one of them another name with AS");
     }
-    schema.fields().iter().try_for_each(|field| check_fields(field.name(), field.data_type()))
+    schema
+        .fields()
+        .iter()
+        .try_for_each(|field| check_fields(field.name(), field.data_type()))
 }
 
 fn check_fields(column: &str, data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Struct(fields) => {
             if let Some(name) = repeated(fields) {
-                return plan_err!("two fields of column {column:?} are named {name:?}; give one of them another name");
+                return plan_err!(
+                    "two fields of column {column:?} are named {name:?}; give one of them another name"
+                );
             }
-            fields.iter().try_for_each(|field| check_fields(column, field.data_type()))
+            fields
+                .iter()
+                .try_for_each(|field| check_fields(column, field.data_type()))
         }
         DataType::List(item)
         | DataType::LargeList(item)
@@ -38,10 +46,14 @@ fn check_fields(column: &str, data_type: &DataType) -> Result<()> {
 
 fn repeated(fields: &Fields) -> Option<&str> {
     let mut names = HashSet::new();
-    fields.iter().map(|field| field.name().as_str()).find(|name| !names.insert(*name))
+    fields
+        .iter()
+        .map(|field| field.name().as_str())
+        .find(|name| !names.insert(*name))
 }
 
-/// Replaces the view types of a schema by plain strings, bytes and lists, because some readers do not support views.
+/// Replaces the view types of a schema by plain strings, bytes and lists, because some readers do
+/// not support views.
 ///
 /// ```
 /// use arrow_schema::{DataType, Field, Schema};
@@ -68,7 +80,9 @@ fn plain_type(data_type: &DataType) -> DataType {
         DataType::BinaryView => DataType::Binary,
         DataType::ListView(item) => DataType::List(plain_field(item)),
         DataType::LargeListView(item) => DataType::LargeList(plain_field(item)),
-        DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(plain_type(value))),
+        DataType::Dictionary(key, value) => {
+            DataType::Dictionary(key.clone(), Box::new(plain_type(value)))
+        }
         other => replace_fields(other, plain_field),
     }
 }

@@ -1,4 +1,5 @@
-//! The sink of COPY and INSERT to TFRecord. All files of a statement get their names after the last one is complete.
+//! The sink of COPY and INSERT to TFRecord. All files of a statement get their names after the last
+//! one is complete.
 //!
 //! ```text
 //!                           ┌▶ encode batches ─▶ deal records out ─▶ compress and write, a thread per shard ─┐
@@ -67,21 +68,42 @@ impl TfRecordSink {
     ///
     /// # Errors
     /// A column cannot be encoded as a feature.
-    pub(crate) fn try_new(mut config: FileSinkConfig, mut options: TfRecordOptions, stem: String) -> Result<Self> {
+    pub(crate) fn try_new(
+        mut config: FileSinkConfig,
+        mut options: TfRecordOptions,
+        stem: String,
+    ) -> Result<Self> {
         let has_folders = !config.table_partition_cols.is_empty();
-        let is_single = config.table_paths.first().is_some_and(|path| config.file_output_mode.single_file_output(path));
+        let is_single = config
+            .table_paths
+            .first()
+            .is_some_and(|path| config.file_output_mode.single_file_output(path));
         if is_single && !has_folders {
-            let name = config.table_paths.first().map(|path| path.prefix().to_string()).unwrap_or_default();
+            let name = config
+                .table_paths
+                .first()
+                .map(|path| path.prefix().to_string())
+                .unwrap_or_default();
             options.compression = Compression::of_name(&name).1.unwrap_or(options.compression);
         }
-        config.file_extension = format!("{}{}", file_names::TFRECORD_EXTENSIONS[0], options.compression.suffix());
+        config.file_extension = format!(
+            "{}{}",
+            file_names::TFRECORD_EXTENSIONS[0],
+            options.compression.suffix()
+        );
         let has_shards = options.shards.is_some();
         if has_shards {
             // One stream of rows, whose records are dealt out to the shards.
             config.file_output_mode = FileOutputMode::SingleFile;
         }
         let schema = written_schema(&config);
-        let sink = Self { config, schema, options, stem, is_single: (is_single || has_shards) && !has_folders };
+        let sink = Self {
+            config,
+            schema,
+            options,
+            stem,
+            is_single: (is_single || has_shards) && !has_folders,
+        };
         // Report columns that cannot be encoded before any file is written.
         sink.encoder()?;
         Ok(sink)
@@ -91,8 +113,19 @@ impl TfRecordSink {
     ///
     /// # Errors
     /// A column cannot be encoded as a feature.
-    pub fn of_parts(config: FileSinkConfig, options: TfRecordOptions, stem: String, is_single: bool) -> Result<Self> {
-        let sink = Self { schema: written_schema(&config), config, options, stem, is_single };
+    pub fn of_parts(
+        config: FileSinkConfig,
+        options: TfRecordOptions,
+        stem: String,
+        is_single: bool,
+    ) -> Result<Self> {
+        let sink = Self {
+            schema: written_schema(&config),
+            config,
+            options,
+            stem,
+            is_single,
+        };
         sink.encoder()?;
         Ok(sink)
     }
@@ -108,7 +141,9 @@ impl TfRecordSink {
     }
 
     fn encoder(&self) -> Result<Encoder> {
-        let mut builder = EncoderBuilder::new().with_lossy(self.options.lossy).with_rounding(self.options.round_floats);
+        let mut builder = EncoderBuilder::new()
+            .with_lossy(self.options.lossy)
+            .with_rounding(self.options.round_floats);
         if let Some(record_type) = self.options.record_type {
             builder = builder.with_record_type(record_type);
         }
@@ -120,12 +155,14 @@ impl TfRecordSink {
         OutputFolder::of(&self.config, &self.stem)
     }
 
-    /// The folder whose files of earlier statements are replaced, or are an error. INSERT adds files.
+    /// The folder whose files of earlier statements are replaced, or are an error. INSERT adds
+    /// files.
     fn replaced_folder(&self) -> Option<OutputFolder> {
         self.folder().filter(|_| self.stem == PART)
     }
 
-    /// The paths of the files for the rows that the demuxer sends to `path`: one, or those of its shards.
+    /// The paths of the files for the rows that the demuxer sends to `path`: one, or those of its
+    /// shards.
     ///
     /// # Errors
     /// The name of a folder is no valid path.
@@ -134,32 +171,58 @@ impl TfRecordSink {
             Some(folder) if !self.is_single => folder.file(path)?,
             _ => path.clone(),
         };
-        let Some(shards) = self.options.shards.map(usize::from) else { return Ok(vec![path]) };
-        // The parts of a path are percent-encoded. A file name is decoded before it becomes part of another name.
+        let Some(shards) = self.options.shards.map(usize::from) else {
+            return Ok(vec![path]);
+        };
+        // The parts of a path are percent-encoded. A file name is decoded before it becomes part of
+        // another name.
         let parts: Vec<_> = path.parts().collect();
-        let name = parts.last().map(|part| percent_decode_str(part.as_ref()).decode_utf8_lossy().into_owned());
+        let name = parts.last().map(|part| {
+            percent_decode_str(part.as_ref())
+                .decode_utf8_lossy()
+                .into_owned()
+        });
         let name = name.unwrap_or_default();
         let names_file = self.config.table_partition_cols.is_empty() && name.contains('.');
-        // In a folder that the statement names, and in the folder of a partition, files are named after the stem.
+        // In a folder that the statement names, and in the folder of a partition, files are named
+        // after the stem.
         let is_folder = self.config.table_partition_cols.is_empty() && !names_file;
-        let stem = if names_file { file_names::set_name(FilePath::new(&name)) } else { self.stem.clone() };
-        let folder: Path =
-            if is_folder { path.clone() } else { parts.iter().take(parts.len().saturating_sub(1)).cloned().collect() };
-        let name = |index| file_names::tf_shard_name(&stem, index, shards, &self.config.file_extension);
-        Ok((0..shards).map(|index| folder.clone().join(name(index))).collect())
+        let stem = if names_file {
+            file_names::set_name(FilePath::new(&name))
+        } else {
+            self.stem.clone()
+        };
+        let folder: Path = if is_folder {
+            path.clone()
+        } else {
+            parts
+                .iter()
+                .take(parts.len().saturating_sub(1))
+                .cloned()
+                .collect()
+        };
+        let name =
+            |index| file_names::tf_shard_name(&stem, index, shards, &self.config.file_extension);
+        Ok((0..shards)
+            .map(|index| folder.clone().join(name(index)))
+            .collect())
     }
 
-    /// Returns an error if one of these files exists and may not be replaced, or if the folder contains shards of the same
-    /// name with another number of shards.
+    /// Returns an error if one of these files exists and may not be replaced, or if the folder
+    /// contains shards of the same name with another number of shards.
     async fn check_free(&self, names: &[Path], store: &OutputStore) -> Result<()> {
         for name in names {
             store.refuse_existing(name).await.map_err(external)?;
         }
         if let (Some(shards), Some(first)) = (self.options.shards, names.first()) {
-            let folder: Path = first.parts().take(first.parts().count().saturating_sub(1)).collect();
+            let folder: Path = first
+                .parts()
+                .take(first.parts().count().saturating_sub(1))
+                .collect();
             let stem = file_names::set_name(FilePath::new(first.filename().unwrap_or_default()));
             for other in store.names_in(&folder).await {
-                let number = file_names::tf_shard_number(&other, &stem, &self.config.file_extension);
+                let number =
+                    file_names::tf_shard_number(&other, &stem, &self.config.file_extension);
                 if number.is_some_and(|(_, count)| count != shards.get()) {
                     let other = store.name(&folder.join(other));
                     return exec_err!(
@@ -172,13 +235,20 @@ impl TfRecordSink {
     }
 
     fn output_store(&self, store: &Arc<dyn ObjectStore>) -> OutputStore {
-        OutputStore::new(self.config.object_store_url.clone(), Arc::clone(store), self.options.overwrite)
+        OutputStore::new(
+            self.config.object_store_url.clone(),
+            Arc::clone(store),
+            self.options.overwrite,
+        )
     }
 
     fn create(&self, path: &Path, store: &OutputStore) -> Result<ShardFile> {
         let file = store.create(path).map_err(external)?;
         let name = file.path().to_owned();
-        Ok(ShardFile { writer: ShardWriter::new(file, self.options.compression), name })
+        Ok(ShardFile {
+            writer: ShardWriter::new(file, self.options.compression),
+            name,
+        })
     }
 }
 
@@ -191,8 +261,17 @@ impl DisplayAs for TfRecordSink {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                let paths: Vec<_> = self.config.table_paths.iter().map(ToString::to_string).collect();
-                write!(f, "TfRecordSink(paths={paths:?}, compression={})", self.options.compression)
+                let paths: Vec<_> = self
+                    .config
+                    .table_paths
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect();
+                write!(
+                    f,
+                    "TfRecordSink(paths={paths:?}, compression={})",
+                    self.options.compression
+                )
             }
             DisplayFormatType::TreeRender => writeln!(f, "format=tfrecord"),
         }
@@ -205,7 +284,11 @@ impl DataSink for TfRecordSink {
         self.config.output_schema()
     }
 
-    async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
+    async fn write_all(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
         if let Some(path) = self.config.table_paths.first() {
             // Report existing files before a query that may run for hours.
             let store = self.output_store(&context.runtime_env().object_store(path)?);
@@ -242,18 +325,25 @@ impl FileSink for TfRecordSink {
             if !self.is_single {
                 self.check_free(&names, &store).await?;
             }
-            let shards = names.iter().map(|name| self.create(name, &store)).collect::<Result<_>>()?;
+            let shards = names
+                .iter()
+                .map(|name| self.create(name, &store))
+                .collect::<Result<_>>()?;
             tasks.spawn(write_shards(self.encoder()?, shards, batches));
         }
         let (mut rows, mut losses, mut complete) = (0, RowLosses::default(), Vec::new());
         while let Some(done) = tasks.join_next().await {
-            let (written, files) = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
+            let (written, files) =
+                done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
             rows += written.rows;
             losses.merge(written.losses);
             complete.extend(files);
         }
         // If the rows ended with an error, no file gets its name.
-        demux_task.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
+        demux_task
+            .join_unwind()
+            .await
+            .map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
         match self.replaced_folder() {
             Some(folder) if !self.is_single => persist_in(&folder, &store, complete).await?,
             _ => persist(complete).await?,
@@ -273,16 +363,21 @@ struct Encoded {
     losses: RowLosses,
 }
 
-/// Encodes the rows, deals the records out to the shards, and closes these. Returns what was encoded, and the files.
+/// Encodes the rows, deals the records out to the shards, and closes these. Returns what was
+/// encoded, and the files.
 ///
-/// The shard of a record depends only on the number of the record, so that equal rows always give equal files. One thread
-/// encodes, so that errors have row numbers; each shard is compressed and written on its own thread.
+/// The shard of a record depends only on the number of the record, so that equal rows always give
+/// equal files. One thread encodes, so that errors have row numbers; each shard is compressed and
+/// written on its own thread.
 async fn write_shards(
     encoder: Encoder,
     mut shards: Vec<ShardFile>,
     batches: Receiver<RecordBatch>,
 ) -> Result<(Encoded, Vec<CompleteFile>)> {
-    let name = shards.first().map(|shard| shard.name.clone()).unwrap_or_default();
+    let name = shards
+        .first()
+        .map(|shard| shard.name.clone())
+        .unwrap_or_default();
     let (send, mut encoded) = channel(1);
     let encoding = SpawnedTask::spawn(encode(encoder, name, batches, send));
     let mut records = 0;
@@ -291,9 +386,15 @@ async fn write_shards(
             1 => vec![frames],
             count => deal(&frames, count, &mut records)?,
         };
-        shards = on_threads(shards.into_iter().zip(shares), |(shard, frames)| shard.write(&frames)).await?;
+        shards = on_threads(shards.into_iter().zip(shares), |(shard, frames)| {
+            shard.write(&frames)
+        })
+        .await?;
     }
-    let encoded = encoding.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
+    let encoded = encoding
+        .join_unwind()
+        .await
+        .map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
     Ok((encoded, on_threads(shards, ShardFile::close).await?))
 }
 
@@ -322,25 +423,35 @@ async fn encode(
         }
     }
     for (column, change, times) in encoder.losses() {
-        *all.losses.changed.entry(format!("column {column:?}: {change}")).or_default() += times;
+        *all.losses
+            .changed
+            .entry(format!("column {column:?}: {change}"))
+            .or_default() += times;
     }
     Ok(all)
 }
 
-/// Deals the frames out to `shards` shards: record `n` goes to shard `n % shards`. `records` counts the records so far.
+/// Deals the frames out to `shards` shards: record `n` goes to shard `n % shards`. `records` counts
+/// the records so far.
 fn deal(frames: &[u8], shards: usize, records: &mut u64) -> Result<Vec<Vec<u8>>> {
     let mut shares = vec![Vec::new(); shards];
     let mut rest = frames;
     while let Some(length) = frame::length(rest) {
         let end = frame::HEADER + length as usize + frame::FOOTER;
-        let Some((record, after)) = rest.split_at_checked(end) else { break };
+        let Some((record, after)) = rest.split_at_checked(end) else {
+            break;
+        };
         if let Some(share) = shares.get_mut((*records % shards as u64) as usize) {
             share.extend_from_slice(record);
         }
         *records += 1;
         rest = after;
     }
-    if rest.is_empty() { Ok(shares) } else { internal_err!("the encoder wrote an incomplete frame") }
+    if rest.is_empty() {
+        Ok(shares)
+    } else {
+        internal_err!("the encoder wrote an incomplete frame")
+    }
 }
 
 /// Runs `work` for each item on a blocking thread. The results are in the order of the items.
@@ -363,12 +474,17 @@ struct ShardFile {
 
 impl ShardFile {
     fn write(mut self, frames: &[u8]) -> Result<Self> {
-        self.writer.write_all(frames).map_err(|error| external(Error::io(&self.name, error)))?;
+        self.writer
+            .write_all(frames)
+            .map_err(|error| external(Error::io(&self.name, error)))?;
         Ok(self)
     }
 
     fn close(self) -> Result<CompleteFile> {
-        let file = self.writer.finish().map_err(|error| external(Error::io(&self.name, error)))?;
+        let file = self
+            .writer
+            .finish()
+            .map_err(|error| external(Error::io(&self.name, error)))?;
         file.close().map_err(external)
     }
 }

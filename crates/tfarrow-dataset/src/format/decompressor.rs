@@ -7,7 +7,8 @@ use super::{
 };
 use crate::Compression;
 
-/// Decompresses the stored bytes of a shard, and finds the next place after damage at which it can continue.
+/// Decompresses the stored bytes of a shard, and finds the next place after damage at which it can
+/// continue.
 pub(crate) enum Decompressor {
     /// gzip and zlib.
     Inflate(Box<Inflate>),
@@ -15,14 +16,17 @@ pub(crate) enum Decompressor {
 }
 
 impl Decompressor {
-    /// Creates the decompressor of a stream that begins with `stored`; `None` without compression. `ratio` is the largest allowed
-    /// ratio of decompressed to compressed bytes; that of Snappy is never above 22.
+    /// Creates the decompressor of a stream that begins with `stored`; `None` without compression.
+    /// `ratio` is the largest allowed ratio of decompressed to compressed bytes; that of Snappy is
+    /// never above 22.
     pub(crate) fn new(compression: Compression, stored: &[u8], ratio: usize) -> Option<Self> {
         match compression {
             Compression::None => None,
-            Compression::Gzip | Compression::Zlib => {
-                Some(Self::Inflate(Box::new(Inflate::new(compression, stored, ratio))))
-            }
+            Compression::Gzip | Compression::Zlib => Some(Self::Inflate(Box::new(Inflate::new(
+                compression,
+                stored,
+                ratio,
+            )))),
             Compression::Snappy => Some(Self::Snappy(SnappyBlocks::new(stored))),
         }
     }
@@ -47,19 +51,27 @@ impl Decompressor {
     ///
     /// # Errors
     /// An error of the source, or the damage of the stream.
-    pub(crate) fn read(&mut self, input: &mut StoredInput, out: &mut [u8]) -> Result<usize, Failure> {
+    pub(crate) fn read(
+        &mut self,
+        input: &mut StoredInput,
+        out: &mut [u8],
+    ) -> Result<usize, Failure> {
         match self {
             Self::Inflate(inflate) => inflate.read(input, out),
             Self::Snappy(blocks) => blocks.read(input, out),
         }
     }
 
-    /// Copies the bytes after damage as they are stored, up to the next place from which decompression can continue. Returns their
-    /// number, 0 at that place and at the end.
+    /// Copies the bytes after damage as they are stored, up to the next place from which
+    /// decompression can continue. Returns their number, 0 at that place and at the end.
     ///
     /// # Errors
     /// An error of the source.
-    pub(crate) fn read_stored(&mut self, input: &mut StoredInput, out: &mut [u8]) -> Result<usize, Failure> {
+    pub(crate) fn read_stored(
+        &mut self,
+        input: &mut StoredInput,
+        out: &mut [u8],
+    ) -> Result<usize, Failure> {
         match self {
             Self::Inflate(inflate) => inflate.read_stored(input, out),
             Self::Snappy(blocks) => blocks.read_stored(input, out),

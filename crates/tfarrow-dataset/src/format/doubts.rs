@@ -1,4 +1,5 @@
-//! Members that may begin inside of the current gzip member, and the output that is held back until that is settled.
+//! Members that may begin inside of the current gzip member, and the output that is held back until
+//! that is settled.
 //!
 //! ```text
 //! stored  │ member A ................ 1f 8b 08 ...................... │ ...
@@ -10,10 +11,11 @@
 //!    The decoder of A outputs nothing, or another byte: A is damaged (TRUNCATED_MEMBER), B is read next.
 //! ```
 //!
-//! A doubt is settled when A ends correctly or has read far beyond the place (case 1: the held output is returned), or
-//! when A turns out to be damaged. Then [`HeldOutput::find_next_member`] inflates the stored bytes from the place on as
-//! members of their own, and takes case 2 if that explains them at least as well: the held output after the place is
-//! dropped, and reading continues at B.
+//! A doubt is settled when A ends correctly or has read far beyond the place (case 1: the held
+//! output is returned), or when A turns out to be damaged. Then [`HeldOutput::find_next_member`]
+//! inflates the stored bytes from the place on as members of their own, and takes case 2 if that
+//! explains them at least as well: the held output after the place is dropped, and reading
+//! continues at B.
 
 use std::collections::VecDeque;
 
@@ -24,11 +26,12 @@ use super::{
     members::{MemberBuffer, WINDOW_BITS, begins_with_magic},
 };
 
-/// Number of compressed bytes after which a doubt is settled in favour of the current member. A truncated stored block
-/// takes up to 64 KiB of the bytes after it, and the decoder may accept further bytes for a while.
+/// Number of compressed bytes after which a doubt is settled in favour of the current member. A
+/// truncated stored block takes up to 64 KiB of the bytes after it, and the decoder may accept
+/// further bytes for a while.
 const DOUBTFUL: u64 = 128 << 10;
-/// Number of decompressed bytes after which a doubt is settled in favour of the current member, and largest step of
-/// decompression.
+/// Number of decompressed bytes after which a doubt is settled in favour of the current member, and
+/// largest step of decompression.
 pub(super) const HELD: usize = 1 << 20;
 /// Number of bytes that are decompressed at once while output is held, or members are tried.
 pub(super) const STEP: usize = 64 << 10;
@@ -37,7 +40,8 @@ const BEGINNING: u64 = 1 << 10;
 /// Number of decompressed bytes whose work equals that of one compressed byte.
 const INFLATED: u64 = 64;
 
-/// A possible member inside of the current one: in a stored block, or before the current one has output.
+/// A possible member inside of the current one: in a stored block, or before the current one has
+/// output.
 #[derive(Clone, Copy)]
 struct Doubt {
     /// The offset of its first byte in the file.
@@ -86,7 +90,10 @@ impl HeldOutput {
 
     /// Opens a doubt at a place.
     pub(super) fn add_doubt(&mut self, place: u64) {
-        self.doubts.push_back(Doubt { place, held: self.bytes.len() });
+        self.doubts.push_back(Doubt {
+            place,
+            held: self.bytes.len(),
+        });
     }
 
     /// Settles all doubts in favour of the current member.
@@ -94,26 +101,37 @@ impl HeldOutput {
         self.doubts.clear();
     }
 
-    /// Settles the doubts that the current member has passed by far, in its favour. `place` is the current one.
+    /// Settles the doubts that the current member has passed by far, in its favour. `place` is the
+    /// current one.
     pub(super) fn clear_far_doubts(&mut self, place: u64) {
-        let is_far = |doubt: &Doubt| place - doubt.place > DOUBTFUL || self.bytes.len() - doubt.held > HELD;
+        let is_far =
+            |doubt: &Doubt| place - doubt.place > DOUBTFUL || self.bytes.len() - doubt.held > HELD;
         let far = self.doubts.iter().take_while(|doubt| is_far(doubt)).count();
         self.doubts.drain(..far);
     }
 
     /// Moves bytes that are certain to `out`. Returns their number.
     pub(super) fn take_certain(&mut self, out: &mut [u8]) -> usize {
-        let certain = self.doubts.front().map_or(self.bytes.len(), |doubt| doubt.held);
+        let certain = self
+            .doubts
+            .front()
+            .map_or(self.bytes.len(), |doubt| doubt.held);
         let count = copy(self.bytes.get(..certain).unwrap_or_default(), out);
         self.bytes.drain(..count);
         self.doubts.iter_mut().for_each(|doubt| doubt.held -= count);
         count
     }
 
-    /// Settles the doubts of a damaged member. Returns the place of the first possible member that explains the bytes; the
-    /// output after it is dropped. `None` if the bytes belong to the current member. `most_work` bounds the work on data
-    /// with many false starts of members, in the complete file.
-    pub(super) fn find_next_member(&mut self, stored: &MemberBuffer, end: MemberEnd, most_work: u64) -> Option<u64> {
+    /// Settles the doubts of a damaged member. Returns the place of the first possible member that
+    /// explains the bytes; the output after it is dropped. `None` if the bytes belong to the
+    /// current member. `most_work` bounds the work on data with many false starts of members, in
+    /// the complete file.
+    pub(super) fn find_next_member(
+        &mut self,
+        stored: &MemberBuffer,
+        end: MemberEnd,
+        most_work: u64,
+    ) -> Option<u64> {
         for doubt in std::mem::take(&mut self.doubts) {
             if self.work > most_work {
                 return None;
@@ -128,22 +146,22 @@ impl HeldOutput {
         None
     }
 
-    /// Returns whether a possible member, which `stored` begins with, is the next one and not data of the current one: no
-    /// other bytes of the current member follow it.
+    /// Returns whether a possible member, which `stored` begins with, is the next one and not data
+    /// of the current one: no other bytes of the current member follow it.
     fn is_next_member(&mut self, doubt: Doubt, stored: &[u8], end: MemberEnd) -> bool {
         let stored = try_members(stored);
         self.work += stored.work;
         match (stored.end, end) {
             (TriedEnd::Followed, _) => false,
-            // Both inflate to the end. A file that ends within both is probably still being written, unless a complete
-            // member begins here.
+            // Both inflate to the end. A file that ends within both is probably still being
+            // written, unless a complete member begins here.
             (TriedEnd::Reached, MemberEnd::Truncated) => stored.complete > 0,
             (TriedEnd::Reached, MemberEnd::Trailer | MemberEnd::Corrupt) => true,
-            // The possible member is damaged. It is not taken for the next one if the current member is only truncated, or
-            // failed only at its end.
+            // The possible member is damaged. It is not taken for the next one if the current
+            // member is only truncated, or failed only at its end.
             (TriedEnd::Damaged, MemberEnd::Truncated | MemberEnd::Trailer) => false,
-            // If the current member contains the other, it decompresses to more of it than can be read from the stored
-            // bytes, since the data may be spread over several blocks.
+            // If the current member contains the other, it decompresses to more of it than can be
+            // read from the stored bytes, since the data may be spread over several blocks.
             (TriedEnd::Damaged, MemberEnd::Corrupt) => {
                 let inflated = try_members(self.bytes.get(doubt.held..).unwrap_or_default());
                 self.work += inflated.work;
@@ -182,7 +200,9 @@ fn try_members(bytes: &[u8]) -> Tried {
         let mut engine = Decompress::new_gzip(WINDOW_BITS);
         let ended = loop {
             let (before_in, before_out) = (engine.total_in(), engine.total_out());
-            let waiting = bytes.get((taken + before_in) as usize..).unwrap_or_default();
+            let waiting = bytes
+                .get((taken + before_in) as usize..)
+                .unwrap_or_default();
             match engine.decompress(waiting, &mut out, FlushDecompress::None) {
                 Ok(Status::StreamEnd) => break None,
                 Ok(_) if engine.total_in() > before_in || engine.total_out() > before_out => {}
@@ -200,7 +220,12 @@ fn try_members(bytes: &[u8]) -> Tried {
             ended => ended,
         };
         if let Some(end) = end {
-            return Tried { end, complete, taken, work };
+            return Tried {
+                end,
+                complete,
+                taken,
+                work,
+            };
         }
     }
 }

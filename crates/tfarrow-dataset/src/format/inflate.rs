@@ -7,9 +7,9 @@
 //!   └────────────┴───────────┘
 //! ```
 //!
-//! A gzip file may have several *members*, one after the other. The decoder of a truncated member continues in the next
-//! member, for bytes or for megabytes, before it fails. So the start of a member is searched for while decompressing: see
-//! the module `doubts`.
+//! A gzip file may have several *members*, one after the other. The decoder of a truncated member
+//! continues in the next member, for bytes or for megabytes, before it fails. So the start of a
+//! member is searched for while decompressing: see the module `doubts`.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -20,13 +20,16 @@ use super::{
 };
 use crate::{Compression, error::Damage};
 
-/// Largest ratio of the work of inflating bytes again to the number of compressed bytes, beyond [`HARMLESS`].
+/// Largest ratio of the work of inflating bytes again to the number of compressed bytes, beyond
+/// [`HARMLESS`].
 const AGAIN: u64 = 8;
 /// Number of decompressed bytes that any file may have, whatever its compression ratio.
 const HARMLESS: u64 = 64 << 20;
-/// Messages for errors at the end of a gzip member, each with the number of bytes of the member after the wrong field.
+/// Messages for errors at the end of a gzip member, each with the number of bytes of the member
+/// after the wrong field.
 const AT_END: [(&str, usize); 2] = [("incorrect data check", 4), ("incorrect length check", 0)];
-/// Message for compressed bytes that do not inflate. The decoder's own message would depend on the sizes of reads.
+/// Message for compressed bytes that do not inflate. The decoder's own message would depend on the
+/// sizes of reads.
 const CORRUPT: &str = "it does not inflate";
 /// Message for a member in which the next one begins.
 const TRUNCATED_MEMBER: &str = "truncated member, followed by another member";
@@ -65,8 +68,8 @@ enum InflateState {
 }
 
 impl Inflate {
-    /// Creates a decompressor of a stream of gzip, or else of zlib, that begins with `stored`. `ratio` is the largest allowed
-    /// ratio of decompressed to compressed bytes.
+    /// Creates a decompressor of a stream of gzip, or else of zlib, that begins with `stored`.
+    /// `ratio` is the largest allowed ratio of decompressed to compressed bytes.
     pub(crate) fn new(compression: Compression, stored: &[u8], ratio: usize) -> Self {
         let engine = match compression == Compression::Gzip {
             true => Decompress::new_gzip(WINDOW_BITS),
@@ -99,7 +102,11 @@ impl Inflate {
     ///
     /// # Errors
     /// An error of the source, or the damage of the stream.
-    pub(crate) fn read(&mut self, input: &mut StoredInput, out: &mut [u8]) -> Result<usize, Failure> {
+    pub(crate) fn read(
+        &mut self,
+        input: &mut StoredInput,
+        out: &mut [u8],
+    ) -> Result<usize, Failure> {
         loop {
             if self.damage.is_some() {
                 self.settle_doubts(input);
@@ -111,13 +118,18 @@ impl Inflate {
             if let Some(damage) = self.damage.take() {
                 let is_gzip = self.compression == Compression::Gzip;
                 let goes_on = is_gzip && !matches!(damage, Damage::Bomb { .. });
-                self.state = if goes_on { InflateState::Broken } else { InflateState::Ended };
+                self.state = if goes_on {
+                    InflateState::Broken
+                } else {
+                    InflateState::Ended
+                };
                 return Err(Failure::Damage(damage));
             }
             if !matches!(self.state, InflateState::Inside | InflateState::Between) {
                 return Ok(0);
             }
-            let at_end = self.waiting() == 0 && self.stored.refill(input, self.held.first_place())? == 0;
+            let at_end =
+                self.waiting() == 0 && self.stored.refill(input, self.held.first_place())? == 0;
             if self.state == InflateState::Between {
                 self.next_member(at_end, input)?;
                 continue;
@@ -133,7 +145,8 @@ impl Inflate {
             if count > 0 && self.held.is_empty() {
                 return Ok(count);
             }
-            // All bytes before the next place where a member may begin are decompressed, and returned or held.
+            // All bytes before the next place where a member may begin are decompressed, and
+            // returned or held.
             if count == 0 && self.state == InflateState::Inside && self.damage.is_none() {
                 if at_end {
                     self.damage = Some(Damage::Truncated);
@@ -167,15 +180,20 @@ impl Inflate {
                 // The member is complete, so that possible members in it were its data.
                 self.held.clear_doubts();
             }
-            // The decoder makes progress whenever it has input and space. This prevents an endless loop if it does not.
+            // The decoder makes progress whenever it has input and space. This prevents an endless
+            // loop if it does not.
             Ok(Status::Ok | Status::BufError) if taken == 0 && count == 0 && is_waiting => {
                 self.damage = Some(Damage::Corrupt(CORRUPT.to_owned()));
             }
             Ok(Status::Ok | Status::BufError) => {}
             Err(error) => {
-                let at_end = AT_END.into_iter().find(|(why, _)| error.message() == Some(*why));
+                let at_end = AT_END
+                    .into_iter()
+                    .find(|(why, _)| error.message() == Some(*why));
                 self.at_end = at_end.map(|(_, after)| after);
-                self.damage = Some(Damage::Corrupt(at_end.map_or(CORRUPT, |(why, _)| why).to_owned()));
+                self.damage = Some(Damage::Corrupt(
+                    at_end.map_or(CORRUPT, |(why, _)| why).to_owned(),
+                ));
             }
         }
         self.stored.consume(taken);
@@ -194,13 +212,17 @@ impl Inflate {
         count
     }
 
-    /// Tests whether a member begins at the stop, which is the current place, and whether it is data of the current one: the
-    /// decoder, which has returned all output, is given the first byte, which a stored block outputs.
+    /// Tests whether a member begins at the stop, which is the current place, and whether it is
+    /// data of the current one: the decoder, which has returned all output, is given the first
+    /// byte, which a stored block outputs.
     ///
     /// # Errors
     /// An error of the source.
     fn examine_stop(&mut self, input: &mut StoredInput) -> Result<(), Failure> {
-        if self.stored.begins_sound_member(input, self.held.first_place())? {
+        if self
+            .stored
+            .begins_sound_member(input, self.held.first_place())?
+        {
             let (place, is_begun) = (self.stored.place(), self.engine.total_out() > 0);
             let mut byte = [0];
             self.stored.stop_after_byte();
@@ -213,7 +235,9 @@ impl Inflate {
                 if is_inside {
                     self.held.add_doubt(place);
                 }
-                self.held.bytes.extend_from_slice(byte.get(..count).unwrap_or_default());
+                self.held
+                    .bytes
+                    .extend_from_slice(byte.get(..count).unwrap_or_default());
                 self.inflated += count as u64;
             }
         }
@@ -242,12 +266,16 @@ impl Inflate {
         }
     }
 
-    /// Copies the bytes after damage as they are stored, up to the next member: one that begins with a record, or,
-    /// after a member that was read to its end, any member.
+    /// Copies the bytes after damage as they are stored, up to the next member: one that begins
+    /// with a record, or, after a member that was read to its end, any member.
     ///
     /// # Errors
     /// An error of the source.
-    pub(crate) fn read_stored(&mut self, input: &mut StoredInput, out: &mut [u8]) -> Result<usize, Failure> {
+    pub(crate) fn read_stored(
+        &mut self,
+        input: &mut StoredInput,
+        out: &mut [u8],
+    ) -> Result<usize, Failure> {
         match self.state {
             // The following bytes are decompressed by `read`.
             InflateState::Inside | InflateState::Between => return Ok(0),
@@ -264,11 +292,15 @@ impl Inflate {
         }
         let mut count = 0;
         while count < out.len() && (self.waiting() > 0 || self.stored.refill(input, None)? > 0) {
-            if self.state == InflateState::Searching && self.stored.begins_sound_member(input, None)? {
+            if self.state == InflateState::Searching
+                && self.stored.begins_sound_member(input, None)?
+            {
                 self.begin_member();
                 break;
             }
-            count += self.stored.take_stored(out.get_mut(count..).unwrap_or_default());
+            count += self
+                .stored
+                .take_stored(out.get_mut(count..).unwrap_or_default());
         }
         Ok(count)
     }
@@ -280,8 +312,9 @@ impl Inflate {
         self.stored.begin();
     }
 
-    /// Starts the gzip member that follows, or ends the stream. Zeros after a zlib stream are ignored: files may be padded to whole
-    /// blocks of a disk, and TensorFlow ignores all bytes there.
+    /// Starts the gzip member that follows, or ends the stream. Zeros after a zlib stream are
+    /// ignored: files may be padded to whole blocks of a disk, and TensorFlow ignores all bytes
+    /// there.
     ///
     /// # Errors
     /// An error of the source.
@@ -297,7 +330,8 @@ impl Inflate {
             }
             return Ok(());
         }
-        self.stored.gather(MAGIC.len(), input, self.held.first_place())?;
+        self.stored
+            .gather(MAGIC.len(), input, self.held.first_place())?;
         match self.stored.is_magic() {
             true => self.begin_member(),
             false => self.damage = Some(Damage::Trailing),

@@ -13,14 +13,15 @@ pub(crate) enum Failure {
     Damage(Damage),
 }
 
-/// Number of bytes at the start of a file in which a record is searched for, if the first bytes are those of another
-/// format.
+/// Number of bytes at the start of a file in which a record is searched for, if the first bytes are
+/// those of another format.
 const SEARCHED: usize = 4 << 20;
 
 /// Reads the stored bytes of a shard, and can return to the first ones.
 pub(crate) struct StoredInput {
     source: Box<dyn Read + Send>,
-    /// Copy of all bytes read so far. `None` once there are more than [`SEARCHED`], or the format is settled.
+    /// Copy of all bytes read so far. `None` once there are more than [`SEARCHED`], or the format
+    /// is settled.
     kept: Option<Vec<u8>>,
     /// Bytes that are read before those of the source: the first ones, a second time.
     again: io::Cursor<Vec<u8>>,
@@ -30,7 +31,12 @@ pub(crate) struct StoredInput {
 
 impl StoredInput {
     pub(crate) fn new(source: Box<dyn Read + Send>) -> Self {
-        Self { source, kept: Some(Vec::new()), again: io::Cursor::default(), bytes: 0 }
+        Self {
+            source,
+            kept: Some(Vec::new()),
+            again: io::Cursor::default(),
+            bytes: 0,
+        }
     }
 
     /// Reads into `out`. Returns the number of bytes, 0 at the end.
@@ -74,15 +80,26 @@ impl StoredInput {
     /// An error of the source.
     pub(crate) fn fill_searched(&mut self, kept: &mut Vec<u8>) -> Result<(), Failure> {
         let room = SEARCHED.saturating_sub(kept.len()) as u64;
-        self.source.by_ref().take(room).read_to_end(kept).map(drop).map_err(Failure::Io)
+        self.source
+            .by_ref()
+            .take(room)
+            .read_to_end(kept)
+            .map(drop)
+            .map_err(Failure::Io)
     }
 
-    /// Returns an input whose first `read` bytes have been read. `kept` are the first bytes of the same source.
+    /// Returns an input whose first `read` bytes have been read. `kept` are the first bytes of the
+    /// same source.
     pub(crate) fn restart(&mut self, kept: Vec<u8>, read: usize) -> Self {
         let source = mem::replace(&mut self.source, Box::new(io::empty()));
         let mut again = io::Cursor::new(kept);
         again.set_position(read as u64);
-        Self { source, kept: None, again, bytes: read as u64 }
+        Self {
+            source,
+            kept: None,
+            again,
+            bytes: read as u64,
+        }
     }
 }
 

@@ -27,11 +27,31 @@ const MAGICS: &[(&[u8], &str, &str)] = &[
     (b"SQLite format 3\0", "SQLite", ""),
     (b"PK\x03\x04", "zip", "unpack it first"),
     (b"PK\x05\x06", "zip", "it is empty"),
-    (b"\x28\xb5\x2f\xfd", "zstd", "decompress it first: TFRecord supports gzip and zlib only"),
-    (b"BZh", "bzip2", "decompress it first: TFRecord supports gzip and zlib only"),
-    (b"\xfd7zXZ\0", "xz", "decompress it first: TFRecord supports gzip and zlib only"),
-    (b"\x04\x22\x4d\x18", "lz4", "decompress it first: TFRecord supports gzip and zlib only"),
-    (b"\xff\x06\0\0sNaPpY", "Snappy", "decompress it first: TFRecord supports gzip and zlib only"),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "zstd",
+        "decompress it first: TFRecord supports gzip and zlib only",
+    ),
+    (
+        b"BZh",
+        "bzip2",
+        "decompress it first: TFRecord supports gzip and zlib only",
+    ),
+    (
+        b"\xfd7zXZ\0",
+        "xz",
+        "decompress it first: TFRecord supports gzip and zlib only",
+    ),
+    (
+        b"\x04\x22\x4d\x18",
+        "lz4",
+        "decompress it first: TFRecord supports gzip and zlib only",
+    ),
+    (
+        b"\xff\x06\0\0sNaPpY",
+        "Snappy",
+        "decompress it first: TFRecord supports gzip and zlib only",
+    ),
     (b"\x1f\x8b", "gzip", "decompress it once"),
     (b"\x89PNG", "a PNG image", ""),
     (b"\xff\xd8\xff", "a JPEG image", ""),
@@ -42,7 +62,11 @@ const MAGICS: &[(&[u8], &str, &str)] = &[
     (b"\x80\x03", "a Python pickle", ""),
     (b"\x80\x04\x95", "a Python pickle", ""),
     (b"\x80\x05\x95", "a Python pickle", ""),
-    (b"version https://git-lfs", "a Git LFS pointer instead of the file", "fetch the file with `git lfs pull`"),
+    (
+        b"version https://git-lfs",
+        "a Git LFS pointer instead of the file",
+        "fetch the file with `git lfs pull`",
+    ),
 ];
 
 /// Length in bytes of magic numbers that occur by chance in the length of a record.
@@ -56,13 +80,19 @@ pub(crate) const HEAD_BYTES: u64 = 512;
 /// Number of bytes that the message for an unknown format shows.
 const SHOWN: usize = 12;
 
-/// Returns the message for a file of a known format that begins with `head`: the name and the next step.
+/// Returns the message for a file of a known format that begins with `head`: the name and the next
+/// step.
 pub(crate) fn known(head: &[u8]) -> Option<String> {
     let (name, step) = magic(head).or_else(|| tar(head)).or_else(|| text(head))?;
-    Some(if step.is_empty() { format!("starts like {name}") } else { format!("starts like {name}; {step}") })
+    Some(if step.is_empty() {
+        format!("starts like {name}")
+    } else {
+        format!("starts like {name}; {step}")
+    })
 }
 
-/// Returns whether `head` is the start of a known format, and not by chance that of a corrupt record.
+/// Returns whether `head` is the start of a known format, and not by chance that of a corrupt
+/// record.
 pub(crate) fn is_surely_known(head: &[u8]) -> bool {
     let is_short = |(magic, ..): &&(&[u8], &str, &str)| magic.len() <= SHORT_MAGIC;
     let by_magic = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic));
@@ -74,23 +104,35 @@ pub(crate) fn is_archive(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || tar(head).is_some()
 }
 
-/// Returns the message for the file at `path` if it has a known format. Pipes are not opened, because reading them could
-/// block.
+/// Returns the message for the file at `path` if it has a known format. Pipes are not opened,
+/// because reading them could block.
 pub(crate) fn known_file(path: &Path) -> Option<String> {
     if !path.is_file() {
         return None;
     }
     let mut head = Vec::new();
-    File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    File::open(path)
+        .ok()?
+        .take(HEAD_BYTES)
+        .read_to_end(&mut head)
+        .ok()?;
     known(&head)
 }
 
-/// Returns the message for the file at `path` that begins with `head`, of any format. `size` is its size in bytes, if known.
+/// Returns the message for the file at `path` that begins with `head`, of any format. `size` is its
+/// size in bytes, if known.
 pub(crate) fn looks_like(head: &[u8], size: Option<u64>, path: &Path) -> String {
     known(head).unwrap_or_else(|| {
         let size = size.map_or_else(String::new, |size| format!("the file is {size} bytes and "));
-        let hint = if is_named_recordio(path) { "; the file name says RecordIO, which is another format" } else { "" };
-        format!("{size}begins with {}, where a first record's length and its CRC should be{hint}", hex(head))
+        let hint = if is_named_recordio(path) {
+            "; the file name says RecordIO, which is another format"
+        } else {
+            ""
+        };
+        format!(
+            "{size}begins with {}, where a first record's length and its CRC should be{hint}",
+            hex(head)
+        )
     })
 }
 
@@ -100,18 +142,25 @@ pub(crate) fn name(head: &[u8]) -> Option<&'static str> {
 }
 
 fn magic(head: &[u8]) -> Option<(&'static str, &'static str)> {
-    MAGICS.iter().find(|(magic, ..)| head.starts_with(magic)).map(|&(_, name, step)| (name, step))
+    MAGICS
+        .iter()
+        .find(|(magic, ..)| head.starts_with(magic))
+        .map(|&(_, name, step)| (name, step))
 }
 
 fn tar(head: &[u8]) -> Option<(&'static str, &'static str)> {
-    head.get(TAR.0..).filter(|rest| rest.starts_with(TAR.1)).map(|_| ("a tar archive", "unpack it first"))
+    head.get(TAR.0..)
+        .filter(|rest| rest.starts_with(TAR.1))
+        .map(|_| ("a tar archive", "unpack it first"))
 }
 
 fn text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     // The head may end inside of a character.
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
-        Err(error) if error.error_len().is_none() => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?
+        }
         Err(_) => return None,
     };
     if text.len() < TEXT_BYTES || text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
@@ -120,17 +169,28 @@ fn text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     Some(match text.chars().next() {
         Some('{' | '[') => ("JSON", ""),
-        Some('<') => ("HTML or XML", "if it was downloaded, the server may have sent an error page"),
+        Some('<') => (
+            "HTML or XML",
+            "if it was downloaded, the server may have sent an error page",
+        ),
         _ => ("text", ""),
     })
 }
 
 fn is_named_recordio(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().to_ascii_lowercase().contains("recordio"))
+    path.file_name().is_some_and(|name| {
+        name.to_string_lossy()
+            .to_ascii_lowercase()
+            .contains("recordio")
+    })
 }
 
 fn hex(head: &[u8]) -> String {
-    let bytes: Vec<_> = head.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    let bytes: Vec<_> = head
+        .iter()
+        .take(SHOWN)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     bytes.join(" ")
 }
 

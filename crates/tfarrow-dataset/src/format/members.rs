@@ -1,4 +1,5 @@
-//! The compressed bytes of a shard in memory, and the places at which gzip members may begin in them.
+//! The compressed bytes of a shard in memory, and the places at which gzip members may begin in
+//! them.
 //!
 //! ```text
 //!            place            stop
@@ -9,7 +10,8 @@
 //!  └ offset                                         └ end of the bytes read
 //! ```
 //!
-//! The decoder of a member gets bytes up to `stop` only, so that the place is examined before it is decompressed.
+//! The decoder of a member gets bytes up to `stop` only, so that the place is examined before it is
+//! decompressed.
 
 use flate2::{Decompress, FlushDecompress};
 use memchr::{memchr, memmem};
@@ -22,8 +24,8 @@ use crate::Compression;
 const INPUT_BYTES: usize = 512 << 10;
 /// Start of a gzip member: the magic number, and the compression method deflate (RFC 1952).
 pub(super) const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
-/// Number of bytes of a gzip member that are inflated to test whether it begins with a record: more than usual headers
-/// of gzip and the codes of a first block take.
+/// Number of bytes of a gzip member that are inflated to test whether it begins with a record: more
+/// than usual headers of gzip and the codes of a first block take.
 const MEMBER_HEAD: usize = 1 << 10;
 /// Largest window of deflate, as a power of two.
 pub(super) const WINDOW_BITS: u8 = 15;
@@ -37,7 +39,8 @@ pub(super) struct MemberBuffer {
     from: usize,
     /// End of these bytes.
     to: usize,
-    /// The first position in `buffer` at which another member may begin. Bytes before it belong to the current member.
+    /// The first position in `buffer` at which another member may begin. Bytes before it belong to
+    /// the current member.
     stop: usize,
     /// `false` for zlib, which has no members.
     is_gzip: bool,
@@ -49,7 +52,14 @@ impl MemberBuffer {
         let mut buffer = vec![0; INPUT_BYTES];
         let to = copy(stored, &mut buffer);
         let is_gzip = compression == Compression::Gzip;
-        let mut members = Self { buffer, offset: 0, from: 0, to, stop: 0, is_gzip };
+        let mut members = Self {
+            buffer,
+            offset: 0,
+            from: 0,
+            to,
+            stop: 0,
+            is_gzip,
+        };
         members.begin();
         members
     }
@@ -96,7 +106,9 @@ impl MemberBuffer {
 
     /// The bytes between an earlier place, which was kept in memory, and the current one.
     pub(super) fn since(&self, place: u64) -> &[u8] {
-        self.buffer.get(self.position(place)..self.from).unwrap_or_default()
+        self.buffer
+            .get(self.position(place)..self.from)
+            .unwrap_or_default()
     }
 
     /// Returns to an earlier place, which was kept in memory.
@@ -105,7 +117,10 @@ impl MemberBuffer {
     }
 
     fn position(&self, place: u64) -> usize {
-        debug_assert!(place >= self.offset, "the bytes at {place} are not in memory any more");
+        debug_assert!(
+            place >= self.offset,
+            "the bytes at {place} are not in memory any more"
+        );
         (place - self.offset) as usize
     }
 
@@ -118,8 +133,8 @@ impl MemberBuffer {
         begins_with_magic(self.buffer.get(position..self.to).unwrap_or_default())
     }
 
-    /// Returns the first position from `position` on at which a gzip member may begin; the end of the waiting bytes if
-    /// there is none.
+    /// Returns the first position from `position` on at which a gzip member may begin; the end of
+    /// the waiting bytes if there is none.
     fn find_member(&self, position: usize) -> usize {
         if !self.is_gzip {
             return self.to;
@@ -131,15 +146,22 @@ impl MemberBuffer {
         }
         // The buffer may end within the magic number.
         let tail = self.to.saturating_sub(MAGIC.len() - 1).max(position);
-        (tail..self.to).find(|position| self.is_magic_at(*position)).unwrap_or(self.to)
+        (tail..self.to)
+            .find(|position| self.is_magic_at(*position))
+            .unwrap_or(self.to)
     }
 
-    /// Returns whether the waiting bytes are a gzip member that begins with the header of a record, whose length has a
-    /// valid CRC. The chance of random bytes is 2^-56. The bytes from the place `keep` on stay in memory.
+    /// Returns whether the waiting bytes are a gzip member that begins with the header of a record,
+    /// whose length has a valid CRC. The chance of random bytes is 2^-56. The bytes from the place
+    /// `keep` on stay in memory.
     ///
     /// # Errors
     /// An error of the source.
-    pub(super) fn begins_sound_member(&mut self, input: &mut StoredInput, keep: Option<u64>) -> Result<bool, Failure> {
+    pub(super) fn begins_sound_member(
+        &mut self,
+        input: &mut StoredInput,
+        keep: Option<u64>,
+    ) -> Result<bool, Failure> {
         self.gather(MAGIC.len(), input, keep)?;
         if !self.is_magic() {
             return Ok(false);
@@ -149,7 +171,9 @@ impl MemberBuffer {
         let end = self.to.min(self.from + MEMBER_HEAD);
         let waiting = self.buffer.get(self.from..end).unwrap_or_default();
         let mut engine = Decompress::new_gzip(WINDOW_BITS);
-        let inflates = engine.decompress(waiting, &mut head, FlushDecompress::None).is_ok();
+        let inflates = engine
+            .decompress(waiting, &mut head, FlushDecompress::None)
+            .is_ok();
         Ok(inflates && engine.total_out() == HEADER as u64 && length(&head).is_some())
     }
 
@@ -174,7 +198,11 @@ impl MemberBuffer {
     ///
     /// # Errors
     /// An error of the source.
-    pub(super) fn skip_to_member(&mut self, count: usize, input: &mut StoredInput) -> Result<bool, Failure> {
+    pub(super) fn skip_to_member(
+        &mut self,
+        count: usize,
+        input: &mut StoredInput,
+    ) -> Result<bool, Failure> {
         self.gather(count + MAGIC.len(), input, None)?;
         let end = self.from + count;
         if end > self.to || !self.is_magic_at(end) {
@@ -184,31 +212,47 @@ impl MemberBuffer {
         Ok(self.waiting() > 0)
     }
 
-    /// Moves waiting bytes to `out` as they are, up to the next position at which a member may begin. Returns their number.
+    /// Moves waiting bytes to `out` as they are, up to the next position at which a member may
+    /// begin. Returns their number.
     pub(super) fn take_stored(&mut self, out: &mut [u8]) -> usize {
         let rest = self.buffer.get(self.from + 1..self.to).unwrap_or_default();
         let next = 1 + memchr(MAGIC[0], rest).unwrap_or(rest.len());
-        let count = copy(self.buffer.get(self.from..self.from + next).unwrap_or_default(), out);
+        let count = copy(
+            self.buffer
+                .get(self.from..self.from + next)
+                .unwrap_or_default(),
+            out,
+        );
         self.from += count;
         self.stop = self.stop.max(self.from);
         count
     }
 
-    /// Reads until `count` bytes wait, or the file ends, so that a magic number across two reads is found.
+    /// Reads until `count` bytes wait, or the file ends, so that a magic number across two reads is
+    /// found.
     ///
     /// # Errors
     /// An error of the source.
-    pub(super) fn gather(&mut self, count: usize, input: &mut StoredInput, keep: Option<u64>) -> Result<(), Failure> {
+    pub(super) fn gather(
+        &mut self,
+        count: usize,
+        input: &mut StoredInput,
+        keep: Option<u64>,
+    ) -> Result<(), Failure> {
         while self.waiting() < count && self.refill(input, keep)? > 0 {}
         Ok(())
     }
 
-    /// Reads more compressed bytes. Returns their number, 0 at the end of the file. The bytes from the place `keep` on stay
-    /// in memory.
+    /// Reads more compressed bytes. Returns their number, 0 at the end of the file. The bytes from
+    /// the place `keep` on stay in memory.
     ///
     /// # Errors
     /// An error of the source.
-    pub(super) fn refill(&mut self, input: &mut StoredInput, keep: Option<u64>) -> Result<usize, Failure> {
+    pub(super) fn refill(
+        &mut self,
+        input: &mut StoredInput,
+        keep: Option<u64>,
+    ) -> Result<usize, Failure> {
         self.shift(keep.map_or(self.from, |place| self.position(place)));
         let end = self.to;
         let count = input.read(self.buffer.get_mut(end..).unwrap_or_default())?;

@@ -8,8 +8,8 @@
 //!    └─────▶ Searching ────┘        else: up to the next position at which two blocks are valid
 //! ```
 //!
-//! A block has no checksum: it is damaged if its elements do not decompress. Most damaged bytes change values only, so that the CRC
-//! of a record shows them.
+//! A block has no checksum: it is damaged if its elements do not decompress. Most damaged bytes
+//! change values only, so that the CRC of a record shows them.
 
 use std::io;
 
@@ -24,16 +24,18 @@ use crate::{
 
 /// Number of compressed bytes that are read at once.
 const INPUT_BYTES: usize = 512 << 10;
-/// Maximum bytes of a block, compressed and decompressed. TensorFlow writes blocks of up to 256 KiB, and longer ones for longer
-/// records.
+/// Maximum bytes of a block, compressed and decompressed. TensorFlow writes blocks of up to 256
+/// KiB, and longer ones for longer records.
 const MAX_BLOCK: usize = 128 << 20;
-/// A ratio of the size of a block to its compressed bytes that no block has: an element of three bytes stands for up to 64.
+/// A ratio of the size of a block to its compressed bytes that no block has: an element of three
+/// bytes stands for up to 64.
 const MAX_RATIO: usize = 32;
 /// Maximum bytes of a block that is found after damage.
 const MAX_FOUND: usize = 1 << 20;
 /// Number of decompressed bytes of a block that are tested first.
 const BEGIN_BYTES: usize = 256;
-/// Maximum ratio of the bytes that are decompressed to find blocks to the bytes of the file, beyond [`HARMLESS`].
+/// Maximum ratio of the bytes that are decompressed to find blocks to the bytes of the file, beyond
+/// [`HARMLESS`].
 const AGAIN: u64 = 8;
 /// Number of bytes that may be decompressed to find blocks in any file.
 const HARMLESS: u64 = 64 << 20;
@@ -71,7 +73,15 @@ impl SnappyBlocks {
     /// Creates a decompressor of a stream that begins with `stored`.
     pub(crate) fn new(stored: &[u8]) -> Self {
         let (stored, block, state) = (stored.to_vec(), Vec::new(), BlockState::Reading);
-        Self { stored, from: 0, block, returned: 0, state, work: 0, is_at_end: false }
+        Self {
+            stored,
+            from: 0,
+            block,
+            returned: 0,
+            state,
+            work: 0,
+            is_at_end: false,
+        }
     }
 
     /// Returns the number of bytes that were read and are not decompressed yet.
@@ -88,7 +98,11 @@ impl SnappyBlocks {
     ///
     /// # Errors
     /// An error of the source, or the damage of the stream.
-    pub(crate) fn read(&mut self, input: &mut StoredInput, out: &mut [u8]) -> Result<usize, Failure> {
+    pub(crate) fn read(
+        &mut self,
+        input: &mut StoredInput,
+        out: &mut [u8],
+    ) -> Result<usize, Failure> {
         loop {
             let count = copy(self.block.get(self.returned..).unwrap_or_default(), out);
             if count > 0 {
@@ -101,7 +115,11 @@ impl SnappyBlocks {
             (self.returned, self.state) = (0, BlockState::Broken);
             self.block.clear();
             let ended = self.next_block(input)?;
-            self.state = if ended { BlockState::Ended } else { BlockState::Reading };
+            self.state = if ended {
+                BlockState::Ended
+            } else {
+                BlockState::Reading
+            };
         }
     }
 
@@ -114,24 +132,34 @@ impl SnappyBlocks {
         if self.waiting() == 0 {
             return Ok(true);
         }
-        let length = block_length(self.waiting_bytes()).ok_or(Failure::Damage(Damage::Truncated))?;
+        let length =
+            block_length(self.waiting_bytes()).ok_or(Failure::Damage(Damage::Truncated))?;
         let corrupt = |why: &str| Failure::Damage(Damage::Corrupt(why.to_owned()));
         if length > MAX_BLOCK {
             return Err(corrupt("a block is longer than 128 MiB"));
         }
         self.gather(BLOCK_HEADER + length, input)?;
         let end = self.from + BLOCK_HEADER + length;
-        let block = self.stored.get(self.from + BLOCK_HEADER..end).ok_or(Failure::Damage(Damage::Truncated))?;
-        decompress(block, MAX_BLOCK, &mut self.block).ok_or_else(|| corrupt("a block does not decompress"))?;
+        let block = self
+            .stored
+            .get(self.from + BLOCK_HEADER..end)
+            .ok_or(Failure::Damage(Damage::Truncated))?;
+        decompress(block, MAX_BLOCK, &mut self.block)
+            .ok_or_else(|| corrupt("a block does not decompress"))?;
         self.from = end;
         Ok(false)
     }
 
-    /// Copies the bytes after damage as they are stored, up to the next block. Returns their number.
+    /// Copies the bytes after damage as they are stored, up to the next block. Returns their
+    /// number.
     ///
     /// # Errors
     /// An error of the source.
-    pub(crate) fn read_stored(&mut self, input: &mut StoredInput, out: &mut [u8]) -> Result<usize, Failure> {
+    pub(crate) fn read_stored(
+        &mut self,
+        input: &mut StoredInput,
+        out: &mut [u8],
+    ) -> Result<usize, Failure> {
         let mut count = 0;
         if self.state == BlockState::Broken {
             let end = block_length(self.waiting_bytes()).map(|length| BLOCK_HEADER + length);
@@ -153,15 +181,19 @@ impl SnappyBlocks {
                     self.state = BlockState::Passing(left - taken);
                     count += taken;
                 }
-                BlockState::Searching if self.is_block_at(0, input)? => self.state = BlockState::Reading,
-                BlockState::Searching | BlockState::Broken | BlockState::Ended => count += self.take_candidate(rest),
+                BlockState::Searching if self.is_block_at(0, input)? => {
+                    self.state = BlockState::Reading
+                }
+                BlockState::Searching | BlockState::Broken | BlockState::Ended => {
+                    count += self.take_candidate(rest)
+                }
             }
         }
         Ok(count)
     }
 
-    /// Returns whether two blocks, or a last one, begin `at` bytes after the current place, or the stream ends there after other
-    /// bytes.
+    /// Returns whether two blocks, or a last one, begin `at` bytes after the current place, or the
+    /// stream ends there after other bytes.
     ///
     /// # Errors
     /// An error of the source.
@@ -173,13 +205,24 @@ impl SnappyBlocks {
                 return Ok(true);
             }
             let length = block_length(self.waiting_bytes().get(at..).unwrap_or_default());
-            let Some(length) = length.filter(|length| (1..=MAX_FOUND).contains(length)) else { return Ok(false) };
-            let end = at + BLOCK_HEADER + length;
-            self.gather(end, input)?;
-            let Some(stored) = self.waiting_bytes().get(at..end).filter(|stored| begins_valid(stored)) else {
+            let Some(length) = length.filter(|length| (1..=MAX_FOUND).contains(length)) else {
                 return Ok(false);
             };
-            let is_valid = decompress(stored.get(BLOCK_HEADER..).unwrap_or_default(), MAX_FOUND, &mut block).is_some();
+            let end = at + BLOCK_HEADER + length;
+            self.gather(end, input)?;
+            let Some(stored) = self
+                .waiting_bytes()
+                .get(at..end)
+                .filter(|stored| begins_valid(stored))
+            else {
+                return Ok(false);
+            };
+            let is_valid = decompress(
+                stored.get(BLOCK_HEADER..).unwrap_or_default(),
+                MAX_FOUND,
+                &mut block,
+            )
+            .is_some();
             self.work += (length + block.len()) as u64;
             if !is_valid || self.work > HARMLESS.max(input.bytes.saturating_mul(AGAIN)) {
                 return Ok(false);
@@ -193,8 +236,8 @@ impl SnappyBlocks {
         self.stored.get(self.from..).unwrap_or_default()
     }
 
-    /// Moves waiting bytes to `out` as they are, up to the next position at which a block may begin: the first byte of a length is
-    /// zero. Returns their number.
+    /// Moves waiting bytes to `out` as they are, up to the next position at which a block may
+    /// begin: the first byte of a length is zero. Returns their number.
     fn take_candidate(&mut self, out: &mut [u8]) -> usize {
         let next = memchr(0, self.waiting_bytes().get(1..).unwrap_or_default());
         self.take(next.map_or(self.waiting(), |next| 1 + next), out)
@@ -217,8 +260,8 @@ impl SnappyBlocks {
         Ok(())
     }
 
-    /// Reads more compressed bytes. Returns their number, 0 at the end of the file. Memory grows with the bytes that are there, and
-    /// not with the length of a block.
+    /// Reads more compressed bytes. Returns their number, 0 at the end of the file. Memory grows
+    /// with the bytes that are there, and not with the length of a block.
     ///
     /// # Errors
     /// An error of the source.
@@ -232,28 +275,38 @@ impl SnappyBlocks {
         let end = self.stored.len();
         self.stored.resize(end + INPUT_BYTES, 0);
         let read = input.read(self.stored.get_mut(end..).unwrap_or_default());
-        self.stored.truncate(end + read.as_ref().map_or(0, |count| *count));
+        self.stored
+            .truncate(end + read.as_ref().map_or(0, |count| *count));
         self.is_at_end = matches!(read, Ok(0));
         read
     }
 }
 
-/// Returns whether the first elements of a block, which `stored` has after its length, are valid: a test that costs less than
-/// decompressing the block.
+/// Returns whether the first elements of a block, which `stored` has after its length, are valid: a
+/// test that costs less than decompressing the block.
 fn begins_valid(stored: &[u8]) -> bool {
-    let size = stored.get(BLOCK_HEADER..).and_then(|block| decompress_len(block).ok());
+    let size = stored
+        .get(BLOCK_HEADER..)
+        .and_then(|block| decompress_len(block).ok());
     size.is_some_and(|size| start(stored, BEGIN_BYTES).len() >= size.min(BEGIN_BYTES))
 }
 
-/// Decompresses the blocks in `stored` after a damaged first one, as far as they have about as many bytes as `stored`.
+/// Decompresses the blocks in `stored` after a damaged first one, as far as they have about as many
+/// bytes as `stored`.
 pub(super) fn decompress_after_damage(stored: &[u8]) -> Vec<u8> {
     let mut input = StoredInput::new(Box::new(io::empty()));
-    let mut blocks = SnappyBlocks { state: BlockState::Broken, ..SnappyBlocks::new(stored) };
+    let mut blocks = SnappyBlocks {
+        state: BlockState::Broken,
+        ..SnappyBlocks::new(stored)
+    };
     let (mut found, mut buffer) = (Vec::new(), vec![0; MAX_FOUND]);
     while found.len() < stored.len() {
-        // Neither end of the stream nor damage of a block, which `Ok(0)` and an error are, ends the search.
+        // Neither end of the stream nor damage of a block, which `Ok(0)` and an error are, ends the
+        // search.
         match blocks.read(&mut input, &mut buffer) {
-            Ok(count) if count > 0 => found.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            Ok(count) if count > 0 => {
+                found.extend_from_slice(buffer.get(..count).unwrap_or_default())
+            }
             _ => match blocks.read_stored(&mut input, &mut buffer) {
                 Ok(count) if count > 0 || blocks.goes_on() => {}
                 _ => break,
@@ -263,10 +316,13 @@ pub(super) fn decompress_after_damage(stored: &[u8]) -> Vec<u8> {
     found
 }
 
-/// Decompresses a block of at most `most` bytes into `out`, which is then empty if the block is damaged.
+/// Decompresses a block of at most `most` bytes into `out`, which is then empty if the block is
+/// damaged.
 fn decompress(block: &[u8], most: usize, out: &mut Vec<u8>) -> Option<()> {
     out.clear();
-    let size = decompress_len(block).ok().filter(|size| *size <= most && size / MAX_RATIO <= block.len())?;
+    let size = decompress_len(block)
+        .ok()
+        .filter(|size| *size <= most && size / MAX_RATIO <= block.len())?;
     out.resize(size, 0);
     let decompressed = Decoder::new().decompress(block, out);
     if decompressed.is_err() {

@@ -1,5 +1,5 @@
-//! The format of a file, recognized by its first bytes; if these are damaged, by its last bytes or its name. Text is recognized
-//! by its name only.
+//! The format of a file, recognized by its first bytes; if these are damaged, by its last bytes or
+//! its name. Text is recognized by its name only.
 
 use std::{
     fmt,
@@ -50,11 +50,15 @@ impl HeadInfo {
         let compression = stream.begins_sound().then(|| stream.compression());
         let is_compressed = stream.compression() != Compression::None;
         let is_empty_stream = is_compressed && stream.head().is_empty() && !stream.failed();
-        Self { compression, payload: Payload::of(stream.head()), is_empty_stream }
+        Self {
+            compression,
+            payload: Payload::of(stream.head()),
+            is_empty_stream,
+        }
     }
 
-    /// Returns the format of CSV and JSON for a compressed file without data that has the name of one. Such a file is otherwise a
-    /// shard of TFRecord without records.
+    /// Returns the format of CSV and JSON for a compressed file without data that has the name of
+    /// one. Such a file is otherwise a shard of TFRecord without records.
     pub(crate) fn empty_text(&self, path: &Path) -> Option<ShardFormat> {
         ShardFormat::text_of_name(path).filter(|_| self.is_empty_stream)
     }
@@ -78,9 +82,9 @@ pub enum ShardFormat {
 impl ShardFormat {
     /// Recognizes the format of the file at `path`; `None` if it has no known format.
     ///
-    /// A compressed file is decompressed as far as needed. If it is damaged before that, it counts as TFRecord, so that
-    /// reading it reports the damage. A file with unknown first bytes counts as Parquet or Arrow if it ends like one,
-    /// or has the name of one.
+    /// A compressed file is decompressed as far as needed. If it is damaged before that, it counts
+    /// as TFRecord, so that reading it reports the damage. A file with unknown first bytes counts
+    /// as Parquet or Arrow if it ends like one, or has the name of one.
     ///
     /// # Errors
     /// An I/O error.
@@ -88,8 +92,8 @@ impl ShardFormat {
         Self::sniff_head(path).map(|(format, _)| format)
     }
 
-    /// Recognizes the format of the file at `path` as [`sniff`](Self::sniff) does, and returns the properties that its first
-    /// bytes show.
+    /// Recognizes the format of the file at `path` as [`sniff`](Self::sniff) does, and returns the
+    /// properties that its first bytes show.
     pub(crate) fn sniff_head(path: &Path) -> Result<(Option<Self>, HeadInfo)> {
         let wrap = |error| Error::io(path, error);
         let mut file = File::open(path).map_err(wrap)?;
@@ -103,17 +107,26 @@ impl ShardFormat {
         }
         let len = file.seek(SeekFrom::End(0)).map_err(wrap)?;
         let mut tail = Vec::new();
-        file.seek(SeekFrom::Start(len.saturating_sub(TAIL))).map_err(wrap)?;
+        file.seek(SeekFrom::Start(len.saturating_sub(TAIL)))
+            .map_err(wrap)?;
         file.read_to_end(&mut tail).map_err(wrap)?;
-        Ok((Self::of_tail(&tail).or_else(|| Self::of_name(path)), HeadInfo::default()))
+        Ok((
+            Self::of_tail(&tail).or_else(|| Self::of_name(path)),
+            HeadInfo::default(),
+        ))
     }
 
     /// Recognizes Parquet and Arrow by the last bytes of a file.
     pub(crate) fn of_tail(tail: &[u8]) -> Option<Self> {
-        if tail.ends_with(PARQUET) { Some(Self::Parquet) } else { tail.ends_with(ARROW).then_some(Self::Arrow) }
+        if tail.ends_with(PARQUET) {
+            Some(Self::Parquet)
+        } else {
+            tail.ends_with(ARROW).then_some(Self::Arrow)
+        }
     }
 
-    /// Recognizes Parquet and Arrow by the extension of a file, for files whose first and last bytes are damaged.
+    /// Recognizes Parquet and Arrow by the extension of a file, for files whose first and last
+    /// bytes are damaged.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "parquet" => Some(Self::Parquet),
@@ -122,17 +135,25 @@ impl ShardFormat {
         }
     }
 
-    /// Returns the format of a file that is named itself, by its content or by its name. One of no known format counts as TFRecord,
-    /// so that reading it reports the error.
+    /// Returns the format of a file that is named itself, by its content or by its name. One of no
+    /// known format counts as TFRecord, so that reading it reports the error.
     pub(crate) fn of_named(found: Option<Self>, head: &HeadInfo, path: &Path) -> Self {
-        head.empty_text(path).or(found).or_else(|| Self::text_of_name(path)).unwrap_or(Self::TfRecord)
+        head.empty_text(path)
+            .or(found)
+            .or_else(|| Self::text_of_name(path))
+            .unwrap_or(Self::TfRecord)
     }
 
-    /// Recognizes CSV and JSON by the extension of a file, which may be followed by that of gzip. The content of a text shows
-    /// no format.
+    /// Recognizes CSV and JSON by the extension of a file, which may be followed by that of gzip.
+    /// The content of a text shows no format.
     pub(crate) fn text_of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        match name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.')?.1 {
+        match name
+            .strip_suffix(".gz")
+            .unwrap_or(&name)
+            .rsplit_once('.')?
+            .1
+        {
             "csv" | "tsv" => Some(Self::Csv),
             "json" | "jsonl" | "ndjson" => Some(Self::Json),
             _ => None,
@@ -155,8 +176,8 @@ impl ShardFormat {
         (head.starts_with(ARROW) || is_arrow_stream(head)).then_some(Self::Arrow)
     }
 
-    /// Returns whether a file with unknown first bytes contains a valid record after a damaged first one. Searches as many
-    /// bytes as records usually take.
+    /// Returns whether a file with unknown first bytes contains a valid record after a damaged
+    /// first one. Searches as many bytes as records usually take.
     ///
     /// # Errors
     /// An I/O error.
@@ -164,7 +185,10 @@ impl ShardFormat {
         let wrap = |error| Error::io(path, error);
         let mut file = File::open(path).map_err(wrap)?;
         let mut head = Vec::new();
-        file.by_ref().take(magic::HEAD_BYTES).read_to_end(&mut head).map_err(wrap)?;
+        file.by_ref()
+            .take(magic::HEAD_BYTES)
+            .read_to_end(&mut head)
+            .map_err(wrap)?;
         if magic::is_surely_known(&head) {
             return Ok(false);
         }
@@ -175,7 +199,9 @@ impl ShardFormat {
     /// Recognizes the format of a file by its first bytes, as [`sniff`](Self::sniff) does.
     pub(crate) fn of_head(head: Bytes) -> (Option<Self>, HeadInfo) {
         let stream = Stream::new(Box::new(head.reader()), usize::MAX).ok();
-        stream.map_or_else(Default::default, |stream| (Self::of_stream(&stream), HeadInfo::of(&stream)))
+        stream.map_or_else(Default::default, |stream| {
+            (Self::of_stream(&stream), HeadInfo::of(&stream))
+        })
     }
 
     fn of_stream(stream: &Stream) -> Option<Self> {
@@ -188,7 +214,9 @@ impl ShardFormat {
             // A compressed file without bytes is a shard without records.
             _ if HeadInfo::of(stream).is_empty_stream => Some(Self::TfRecord),
             // The magic number of zlib is too short to assume a damaged zlib file.
-            Compression::Gzip if stream.failed() && magic::known(head).is_none() => Some(Self::TfRecord),
+            Compression::Gzip if stream.failed() && magic::known(head).is_none() => {
+                Some(Self::TfRecord)
+            }
             Compression::Gzip | Compression::Zlib | Compression::Snappy => None,
         }
     }
@@ -205,10 +233,12 @@ impl ShardFormat {
     }
 }
 
-/// Returns whether these are the first bytes of an Arrow IPC stream: a marker, and the length of the schema, which is padded to 8
-/// bytes.
+/// Returns whether these are the first bytes of an Arrow IPC stream: a marker, and the length of
+/// the schema, which is padded to 8 bytes.
 fn is_arrow_stream(head: &[u8]) -> bool {
-    let len = head.strip_prefix(ARROW_STREAM).and_then(|rest| rest.first_chunk().copied().map(u32::from_le_bytes));
+    let len = head
+        .strip_prefix(ARROW_STREAM)
+        .and_then(|rest| rest.first_chunk().copied().map(u32::from_le_bytes));
     len.is_some_and(|len| len > 0 && len <= MAX_STREAM_SCHEMA && len.is_multiple_of(8))
 }
 

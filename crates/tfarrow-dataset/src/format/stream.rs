@@ -1,8 +1,8 @@
 //! The decompressed bytes of a shard.
 //!
-//! The first bytes determine the compression. Most shards begin with a valid record, compressed or not. If one does not,
-//! [`Stream::settle`] determines whether it is another format, or TFRecord whose first length is corrupt and happens to be a
-//! magic number.
+//! The first bytes determine the compression. Most shards begin with a valid record, compressed or
+//! not. If one does not, [`Stream::settle`] determines whether it is another format, or TFRecord
+//! whose first length is corrupt and happens to be a magic number.
 
 use std::{io::Read, mem};
 
@@ -23,7 +23,8 @@ use crate::{Compression, error::Damage, snappy};
 /// Number of bytes at the start of a file, stored and decompressed, that determine its format.
 const HEAD_BYTES: usize = 512;
 
-/// Number of stored bytes that determine the compression: the header of a record takes fewer, also in Snappy.
+/// Number of stored bytes that determine the compression: the header of a record takes fewer, also
+/// in Snappy.
 const RECOGNIZED: usize = 64;
 
 /// Reads the decompressed bytes of a shard.
@@ -36,7 +37,8 @@ pub(crate) struct Stream {
     stored: Vec<u8>,
     /// The first decompressed bytes, which were read to determine the format.
     head: Vec<u8>,
-    /// Number of bytes of `head` that [`read`](Self::read) has returned, or that it need not return.
+    /// Number of bytes of `head` that [`read`](Self::read) has returned, or that it need not
+    /// return.
     head_read: usize,
     /// Largest number of stored bytes that were used so far: bytes after damage may be read again.
     used: u64,
@@ -47,8 +49,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Reads as many bytes of `source` as are needed to determine the compression. `inflate_ratio` is the largest allowed
-    /// ratio of decompressed to compressed bytes.
+    /// Reads as many bytes of `source` as are needed to determine the compression. `inflate_ratio`
+    /// is the largest allowed ratio of decompressed to compressed bytes.
     ///
     /// # Errors
     /// An error of the source. Damage is reported by [`read`](Self::read) instead.
@@ -69,7 +71,12 @@ impl Stream {
     }
 
     /// Creates a stream of bytes that begin with `stored`, which were read from `input`.
-    fn with_head(input: StoredInput, stored: Vec<u8>, compression: Compression, inflate_ratio: usize) -> Self {
+    fn with_head(
+        input: StoredInput,
+        stored: Vec<u8>,
+        compression: Compression,
+        inflate_ratio: usize,
+    ) -> Self {
         let decompressor = Decompressor::new(compression, &stored, inflate_ratio);
         // A block of Snappy may be long: its start determines the format.
         let (head, head_read) = match compression {
@@ -77,24 +84,36 @@ impl Stream {
             _ => (stored.clone(), 0),
         };
         let (used, failure, holds_record) = (0, None, false);
-        let mut stream =
-            Self { input, decompressor, compression, stored, head, head_read, used, failure, holds_record };
+        let mut stream = Self {
+            input,
+            decompressor,
+            compression,
+            stored,
+            head,
+            head_read,
+            used,
+            failure,
+            holds_record,
+        };
         if matches!(stream.decompressor, Some(Decompressor::Inflate(_))) {
             stream.inflate_head();
         }
         stream
     }
 
-    /// Determines whether bytes that begin like another format, or like a compressed file without records, are a plain
-    /// shard whose first length is corrupt: a length of 40,056 begins like zlib, one of 640 like a Python pickle. And whether bytes
-    /// of no known format are Snappy whose first block is corrupt.
+    /// Determines whether bytes that begin like another format, or like a compressed file without
+    /// records, are a plain shard whose first length is corrupt: a length of 40,056 begins like
+    /// zlib, one of 640 like a Python pickle. And whether bytes of no known format are Snappy whose
+    /// first block is corrupt.
     ///
     /// Must be called before the first [`read`](Self::read).
     ///
     /// # Errors
     /// An error of the source.
     pub(crate) fn settle(&mut self, inflate_ratio: usize) -> Result<(), Failure> {
-        let Some(mut kept) = self.input.take_kept() else { return Ok(()) };
+        let Some(mut kept) = self.input.take_kept() else {
+            return Ok(());
+        };
         if self.begins_sound() || magic::is_archive(&self.stored) {
             return Ok(());
         }
@@ -104,15 +123,26 @@ impl Stream {
             Compression::Gzip => is_followed_by_header(&kept),
             Compression::None | Compression::Zlib | Compression::Snappy => contains_record(&kept),
         };
-        let is_unknown = self.compression == Compression::None && magic::known(&self.stored).is_none();
+        let is_unknown =
+            self.compression == Compression::None && magic::known(&self.stored).is_none();
         let compression = match holds_record {
             true => Compression::None,
-            false if is_unknown && contains_record(&decompress_after_damage(&kept)) => Compression::Snappy,
+            false if is_unknown && contains_record(&decompress_after_damage(&kept)) => {
+                Compression::Snappy
+            }
             false => self.compression,
         };
         let input = self.input.restart(kept, self.stored.len());
-        let stream = Self::with_head(input, mem::take(&mut self.stored), compression, inflate_ratio);
-        *self = Self { holds_record, ..stream };
+        let stream = Self::with_head(
+            input,
+            mem::take(&mut self.stored),
+            compression,
+            inflate_ratio,
+        );
+        *self = Self {
+            holds_record,
+            ..stream
+        };
         Ok(())
     }
 
@@ -121,7 +151,8 @@ impl Stream {
         length(&self.head).is_some() || self.head.is_empty() && !self.failed()
     }
 
-    /// Returns whether [`settle`](Self::settle) found a record in bytes that begin like another format.
+    /// Returns whether [`settle`](Self::settle) found a record in bytes that begin like another
+    /// format.
     pub(crate) fn holds_record(&self) -> bool {
         self.holds_record
     }
@@ -175,7 +206,8 @@ impl Stream {
         self.input.bytes - waiting as u64
     }
 
-    /// Largest value of [`stored_bytes`](Self::stored_bytes) so far, for progress: after damage the value may decrease.
+    /// Largest value of [`stored_bytes`](Self::stored_bytes) so far, for progress: after damage the
+    /// value may decrease.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.used.max(self.stored_bytes())
     }
@@ -183,7 +215,8 @@ impl Stream {
     /// Reads decompressed bytes into `out`, which is not empty. Returns their number, 0 at the end.
     ///
     /// # Errors
-    /// An error of the source, or damage of the compressed bytes. All bytes before it are returned first.
+    /// An error of the source, or damage of the compressed bytes. All bytes before it are returned
+    /// first.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
         let head = self.head.get(self.head_read..).unwrap_or_default();
         if !head.is_empty() {
@@ -197,18 +230,23 @@ impl Stream {
         self.read_payload(out)
     }
 
-    /// Reads the stored bytes after damage, up to the next gzip member or block of Snappy, where [decompression](Self::inflates) continues.
-    /// Returns their number, 0 at the member or at the end.
+    /// Reads the stored bytes after damage, up to the next gzip member or block of Snappy, where
+    /// [decompression](Self::inflates) continues. Returns their number, 0 at the member or at the
+    /// end.
     ///
     /// # Errors
     /// An error of the source.
     pub(crate) fn read_stored(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
-        self.decompressor.as_mut().map_or(Ok(0), |decompressor| decompressor.read_stored(&mut self.input, out))
+        self.decompressor.as_mut().map_or(Ok(0), |decompressor| {
+            decompressor.read_stored(&mut self.input, out)
+        })
     }
 
     /// Returns whether the stream is inside of a compressed member, or blocks are expected.
     pub(crate) fn inflates(&self) -> bool {
-        self.decompressor.as_ref().is_some_and(Decompressor::goes_on)
+        self.decompressor
+            .as_ref()
+            .is_some_and(Decompressor::goes_on)
     }
 
     fn read_payload(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
@@ -223,10 +261,13 @@ impl Stream {
 /// Returns whether these bytes of a plain stream contain a record whose CRCs match.
 pub(crate) fn contains_record(bytes: &[u8]) -> bool {
     let buffer = FrameBuffer::new(bytes.len(), Limits::default()).with_on_error(OnError::Skip);
-    buffer.segments(bytes).any(|segment| matches!(segment, Ok(Segment::Records(_))))
+    buffer
+        .segments(bytes)
+        .any(|segment| matches!(segment, Ok(Segment::Records(_))))
 }
 
-/// Returns whether a frame follows the first one, on the assumption that only the CRC of the first length is corrupt.
+/// Returns whether a frame follows the first one, on the assumption that only the CRC of the first
+/// length is corrupt.
 fn is_followed_by_header(bytes: &[u8]) -> bool {
     let next = || {
         let data = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;

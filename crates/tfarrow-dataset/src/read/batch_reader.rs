@@ -10,9 +10,10 @@ use crate::{DamageReport, Error, Fault, Result, ShardReader};
 
 /// Reads a shard as batches: an iterator, and a [`RecordBatchReader`].
 ///
-/// A batch has at most [`DecoderBuilder::with_batch_size`] rows, and ends at the latest where a chunk of the shard ends, so
-/// that no record is copied. With [`OnError::Skip`] in the options of the [`ShardReader`] corrupt bytes
-/// are skipped, and with [`OnError::Skip`] in the builder records that are corrupt or do not fit the schema.
+/// A batch has at most [`DecoderBuilder::with_batch_size`] rows, and ends at the latest where a
+/// chunk of the shard ends, so that no record is copied. With [`OnError::Skip`] in the options of
+/// the [`ShardReader`] corrupt bytes are skipped, and with [`OnError::Skip`] in the builder records
+/// that are corrupt or do not fit the schema.
 ///
 /// ```
 /// use tfarrow_codec::{DecoderBuilder, Layout, Writer};
@@ -40,9 +41,10 @@ use crate::{DamageReport, Error, Fault, Result, ShardReader};
 /// ```
 ///
 /// # Errors
-/// An item is an error if the shard cannot be read or decompressed, and if a record is corrupt or does not fit the schema,
-/// unless it is skipped. The batches of the chunks before are returned first, and nothing after an error. The crate's own
-/// [`Error`], which names the file, is in [`ArrowError::ExternalError`].
+/// An item is an error if the shard cannot be read or decompressed, and if a record is corrupt or
+/// does not fit the schema, unless it is skipped. The batches of the chunks before are returned
+/// first, and nothing after an error. The crate's own [`Error`], which names the file, is in
+/// [`ArrowError::ExternalError`].
 ///
 /// [`OnError::Skip`]: tfarrow_codec::OnError::Skip
 pub struct ShardBatchReader {
@@ -64,7 +66,14 @@ impl ShardBatchReader {
     pub fn new(reader: ShardReader, builder: DecoderBuilder) -> Result<Self, tfarrow_codec::Error> {
         let limits = builder.batch_limits();
         let decoder = builder.build_batch_decoder()?;
-        Ok(Self { reader, decoder, limits, records: None, skipped: DamageReport::default(), is_done: false })
+        Ok(Self {
+            reader,
+            decoder,
+            limits,
+            records: None,
+            skipped: DamageReport::default(),
+            is_done: false,
+        })
     }
 
     /// The schema of the batches.
@@ -72,7 +81,8 @@ impl ShardBatchReader {
         Arc::clone(self.decoder.schema())
     }
 
-    /// Returns the damage that was skipped since the last call. It is empty unless the reader or the decoder skips.
+    /// Returns the damage that was skipped since the last call. It is empty unless the reader or
+    /// the decoder skips.
     pub fn take_skipped(&mut self) -> DamageReport {
         std::mem::take(&mut self.skipped)
     }
@@ -84,13 +94,16 @@ impl ShardBatchReader {
             None => self.reader.next()?,
         };
         self.skipped.merge(self.reader.lost());
-        let Some(records) = records else { return Ok(None) };
+        let Some(records) = records else {
+            return Ok(None);
+        };
         let (rows, bytes) = self.limits;
         let decoded = self.decoder.decode_first(records, rows, bytes);
         let (batch, _, later) = decoded.map_err(|error| Error::codec(self.reader.path(), error))?;
         self.records = Some(later);
         for error in self.decoder.take_skipped() {
-            self.skipped.add_record(Fault::of(0, Error::codec(self.reader.path(), error)));
+            self.skipped
+                .add_record(Fault::of(0, Error::codec(self.reader.path(), error)));
         }
         Ok(Some(batch))
     }
@@ -105,7 +118,9 @@ impl Iterator for ShardBatchReader {
         }
         let batch = self.read();
         self.is_done = !matches!(batch, Ok(Some(_)));
-        batch.map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+        batch
+            .map_err(|error| ArrowError::ExternalError(Box::new(error)))
+            .transpose()
     }
 }
 

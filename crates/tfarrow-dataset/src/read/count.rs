@@ -2,11 +2,12 @@
 
 use crate::{FrameRanges, ReadOptions, Result, Shard, ShardAccess, ShardReader};
 
-/// Returns the number of records in a shard. Verifies the CRC of every length. Does not verify the data, and does not read it
-/// where that is faster.
+/// Returns the number of records in a shard. Verifies the CRC of every length. Does not verify the
+/// data, and does not read it where that is faster.
 ///
 /// # Errors
-/// I/O errors, corrupt lengths, truncated shards, and shards that are truncated while they are read.
+/// I/O errors, corrupt lengths, truncated shards, and shards that are truncated while they are
+/// read.
 pub fn count(shard: &Shard, options: &ReadOptions) -> Result<u64> {
     let ranges = match ShardAccess::open(shard, options)? {
         ShardAccess::Stream(reader) => return count_rest(*reader, 0),
@@ -21,7 +22,9 @@ fn count_ranges(mut ranges: FrameRanges) -> Result<u64> {
         match ranges.next(usize::MAX, usize::MAX) {
             Ok(Some(range)) => records += range.records as u64,
             Ok(None) => break,
-            Err(error) if ranges.skips(&error) => return count_rest(ranges.to_reader()?.0, records),
+            Err(error) if ranges.skips(&error) => {
+                return count_rest(ranges.to_reader()?.0, records);
+            }
             Err(error) => return Err(error),
         }
     }

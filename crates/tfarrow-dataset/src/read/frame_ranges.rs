@@ -1,4 +1,5 @@
-//! The records of a plain file by their places: one thread finds them by their headers, and any thread reads them.
+//! The records of a plain file by their places: one thread finds them by their headers, and any
+//! thread reads them.
 //!
 //! ```text
 //! FrameRanges   header ─▶ header ─▶ header ─▶ ..      one thread at a time, without the payloads
@@ -6,7 +7,8 @@
 //! RangeFile      read ─▶ Records                      any thread
 //! ```
 //!
-//! The ranges lie in the chunks in which a [`ShardReader`] reads the file, so that both give the same batches.
+//! The ranges lie in the chunks in which a [`ShardReader`] reads the file, so that both give the
+//! same batches.
 
 use std::{io, sync::Arc};
 
@@ -21,7 +23,8 @@ use crate::{Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, 
 
 /// Number of bytes that are read at once where many headers are in them.
 const WINDOW: usize = 256 << 10;
-/// Minimum mean size in bytes of records whose headers are read alone. Below it, reading everything is faster.
+/// Minimum mean size in bytes of records whose headers are read alone. Below it, reading everything
+/// is faster.
 const HOP_BYTES: u64 = 64 << 10;
 
 /// Finds the records of a plain file by their headers. See the module.
@@ -61,10 +64,20 @@ impl ShardAccess {
         if reader.partial_tail() == PartialTail::Ignore {
             return Ok(Self::Stream(Box::new(reader)));
         }
-        let Some(file) = PositionedFile::of(&reader, shard)? else { return Ok(Self::Stream(Box::new(reader))) };
-        let options = ReadOptions { partial_tail: reader.partial_tail(), ..*options };
+        let Some(file) = PositionedFile::of(&reader, shard)? else {
+            return Ok(Self::Stream(Box::new(reader)));
+        };
+        let options = ReadOptions {
+            partial_tail: reader.partial_tail(),
+            ..*options
+        };
         let shared = shard.shared_features();
-        let file = RangeFile { file, limits: options.limits, shared, shard: shard.clone() };
+        let file = RangeFile {
+            file,
+            limits: options.limits,
+            shared,
+            shard: shard.clone(),
+        };
         Ok(Self::Ranges(Box::new(FrameRanges {
             file: Arc::new(file),
             options,
@@ -75,23 +88,32 @@ impl ShardAccess {
 }
 
 impl FrameRanges {
-    /// The next records: at most `rows`, whose payloads have at most `bytes`, but at least one record, and all in one chunk;
-    /// `None` at the end of the file.
+    /// The next records: at most `rows`, whose payloads have at most `bytes`, but at least one
+    /// record, and all in one chunk; `None` at the end of the file.
     ///
     /// # Errors
-    /// An I/O error, and a length that is corrupt or exceeds the limit. The records before are returned first.
+    /// An I/O error, and a length that is corrupt or exceeds the limit. The records before are
+    /// returned first.
     pub fn next(&mut self, rows: usize, bytes: usize) -> Result<Option<FrameRange>> {
-        let Self { file, outline, window, .. } = self;
+        let Self {
+            file,
+            outline,
+            window,
+            ..
+        } = self;
         let mean = outline.offset() / outline.record().max(1);
         let count = if mean >= HOP_BYTES { HEADER } else { WINDOW };
-        let next = outline.next(file.file.size(), rows, bytes, |at| window.header(&file.file, at, count));
+        let next = outline.next(file.file.size(), rows, bytes, |at| {
+            window.header(&file.file, at, count)
+        });
         next.map_err(|error| match error {
             HeaderError::Read(error) => error,
             HeaderError::Codec(error) => Error::codec(file.file.path(), error),
         })
     }
 
-    /// Whether the error of [`next`](Self::next) is about corrupt bytes, which a [reader](Self::to_reader) skips.
+    /// Whether the error of [`next`](Self::next) is about corrupt bytes, which a
+    /// [reader](Self::to_reader) skips.
     pub fn skips(&self, error: &Error) -> bool {
         self.options.on_error == OnError::Skip && matches!(error.kind(), ErrorKind::Codec(_))
     }
@@ -106,14 +128,15 @@ impl FrameRanges {
         self.outline.offset()
     }
 
-    /// Reads the file as a stream from the next record on, in the same chunks, for example to skip a corrupt one. Returns the
-    /// reader, and the offset of its first byte.
+    /// Reads the file as a stream from the next record on, in the same chunks, for example to skip
+    /// a corrupt one. Returns the reader, and the offset of its first byte.
     ///
     /// # Errors
     /// An I/O error.
     pub fn to_reader(&self) -> Result<(ShardReader, u64)> {
         let (first, offset, size) = self.outline.chunk();
-        let mut reader = ShardReader::resume_chunk(&self.file.shard, &self.options, first, offset, size)?;
+        let mut reader =
+            ShardReader::resume_chunk(&self.file.shard, &self.options, first, offset, size)?;
         let returned = self.outline.record() - first;
         if returned > 0 {
             match reader.segment()? {
@@ -152,7 +175,10 @@ impl RangeFile {
     }
 
     fn changed(&self) -> Error {
-        Error::io(self.file.path(), io::Error::other("the file was changed while it was read"))
+        Error::io(
+            self.file.path(),
+            io::Error::other("the file was changed while it was read"),
+        )
     }
 }
 
@@ -178,15 +204,23 @@ struct Window {
 
 impl Window {
     /// The header at `at`, which lies in the file. Reads `count` bytes if it is not in the window.
-    fn header(&mut self, file: &PositionedFile, at: u64, count: usize) -> Result<[u8; HEADER], HeaderError> {
+    fn header(
+        &mut self,
+        file: &PositionedFile,
+        at: u64,
+        count: usize,
+    ) -> Result<[u8; HEADER], HeaderError> {
         if let Some(header) = self.get(at) {
             return Ok(header);
         }
         let count = (file.size() - at).min(count as u64) as usize;
         self.bytes.resize(count, 0);
         self.at = at;
-        file.read_at(at, &mut self.bytes).map_err(HeaderError::Read)?;
-        self.get(at).ok_or_else(|| HeaderError::Read(Error::io(file.path(), io::ErrorKind::UnexpectedEof.into())))
+        file.read_at(at, &mut self.bytes)
+            .map_err(HeaderError::Read)?;
+        self.get(at).ok_or_else(|| {
+            HeaderError::Read(Error::io(file.path(), io::ErrorKind::UnexpectedEof.into()))
+        })
     }
 
     fn get(&self, at: u64) -> Option<[u8; HEADER]> {

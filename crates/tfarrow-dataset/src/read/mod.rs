@@ -1,5 +1,5 @@
-//! Reading of shards: records of one thread, records of several threads, records by their places, batches, pieces of files, and the
-//! number of records.
+//! Reading of shards: records of one thread, records of several threads, records by their places,
+//! batches, pieces of files, and the number of records.
 
 pub(crate) mod batch_reader;
 pub(crate) mod count;

@@ -17,13 +17,15 @@ pub(super) struct PositionedFile {
 }
 
 impl PositionedFile {
-    /// Opens the file that `reader` has begun to read; `None` if it can only be read from its start to its end: a compressed
-    /// file, a pipe, an object in a store, and any file on systems other than Unix.
+    /// Opens the file that `reader` has begun to read; `None` if it can only be read from its start
+    /// to its end: a compressed file, a pipe, an object in a store, and any file on systems other
+    /// than Unix.
     ///
     /// # Errors
     /// An I/O error, and a file that has become shorter since it was listed.
     pub(super) fn of(reader: &ShardReader, shard: &Shard) -> Result<Option<Self>> {
-        let is_plain = reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
+        let is_plain =
+            reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
         if !is_plain || cfg!(not(unix)) {
             return Ok(None);
         }
@@ -36,7 +38,11 @@ impl PositionedFile {
         let file = File::open(shard.local_path())?;
         let size = file.metadata()?.len();
         check_size(size, shard.size)?;
-        Ok(Self { path: shard.path.clone(), file, size })
+        Ok(Self {
+            path: shard.path.clone(),
+            file,
+            size,
+        })
     }
 
     /// The path of the shard, for errors.
@@ -55,7 +61,8 @@ impl PositionedFile {
     /// An I/O error, and a file that has become shorter.
     pub(super) fn check_size(&self) -> Result<()> {
         let size = self.file.metadata().map(|metadata| metadata.len());
-        size.and_then(|size| check_size(size, self.size)).map_err(|error| Error::io(&self.path, error))
+        size.and_then(|size| check_size(size, self.size))
+            .map_err(|error| Error::io(&self.path, error))
     }
 
     /// Fills `to` with the bytes at `at`, which the file had when it was opened.

@@ -1,7 +1,9 @@
-//! The probable kind of records that are no Examples, from their first bytes and the wire of their fields.
+//! The probable kind of records that are no Examples, from their first bytes and the wire of their
+//! fields.
 //!
-//! A message does not name its type. A type is probable if all fields of the records are among its fields, with the same wire
-//! types, those that such messages always have are there, and no record has several members of a `oneof`.
+//! A message does not name its type. A type is probable if all fields of the records are among its
+//! fields, with the same wire types, those that such messages always have are there, and no record
+//! has several members of a `oneof`.
 
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::infer::{WireFields, WireMessage, WireValue, has_control_character};
@@ -27,13 +29,16 @@ pub struct ProbablePayload {
 }
 
 impl ProbablePayload {
-    /// Reads the first records of a data set, up to 1,000 or 4 MiB; `None` if they have no kind in common.
+    /// Reads the first records of a data set, up to 1,000 or 4 MiB; `None` if they have no kind in
+    /// common.
     ///
     /// # Errors
     /// A shard that cannot be read. A corrupt record ends the sample.
     pub fn of(shards: &[Shard], read: &ReadOptions) -> Result<Option<Self>> {
         let sample = Self::sample(shards, read)?;
-        Ok(Self::of_records(&sample.iter().map(Vec::as_slice).collect::<Vec<_>>()))
+        Ok(Self::of_records(
+            &sample.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+        ))
     }
 
     /// Reads the first records of a data set, up to 1,000 or 4 MiB.
@@ -61,16 +66,33 @@ impl ProbablePayload {
     pub fn of_records(records: &[&[u8]]) -> Option<Self> {
         let count = records.len() as u64;
         // An empty record may be of any type.
-        let records: Vec<_> = records.iter().copied().filter(|record| !record.is_empty()).collect();
+        let records: Vec<_> = records
+            .iter()
+            .copied()
+            .filter(|record| !record.is_empty())
+            .collect();
         let first = records.first()?;
-        let of_name = |name: String| Self { name, records: count, is_text: false, fields: None };
+        let of_name = |name: String| Self {
+            name,
+            records: count,
+            is_text: false,
+            fields: None,
+        };
         if let Some(header) = ImageHeader::read(first) {
             let format = format!("{:?}", header.format).to_uppercase();
-            let is_same = |record: &&[u8]| ImageHeader::read(record).is_some_and(|other| other.format == header.format);
-            return records.iter().all(is_same).then(|| of_name(format!("{format} images")));
+            let is_same = |record: &&[u8]| {
+                ImageHeader::read(record).is_some_and(|other| other.format == header.format)
+            };
+            return records
+                .iter()
+                .all(is_same)
+                .then(|| of_name(format!("{format} images")));
         }
         if let Some(name) = magic::name(first) {
-            return records.iter().all(|record| magic::name(record) == Some(name)).then(|| of_name(name.to_owned()));
+            return records
+                .iter()
+                .all(|record| magic::name(record) == Some(name))
+                .then(|| of_name(name.to_owned()));
         }
         let mut fields = WireFields::default();
         let mut candidates: Vec<_> = KNOWN.iter().collect();
@@ -84,19 +106,37 @@ impl ProbablePayload {
         };
         if records.iter().all(all) {
             let known = candidates.iter().find(|known| known.fits(&fields));
-            let name = known.map_or("protobuf messages".to_owned(), |known| format!("{} messages", known.name));
-            return Some(Self { name, records: count, is_text: false, fields: Some(fields) });
+            let name = known.map_or("protobuf messages".to_owned(), |known| {
+                format!("{} messages", known.name)
+            });
+            return Some(Self {
+                name,
+                records: count,
+                is_text: false,
+                fields: Some(fields),
+            });
         }
-        let is_text = |record: &&[u8]| std::str::from_utf8(record).is_ok() && !has_control_character(record);
+        let is_text =
+            |record: &&[u8]| std::str::from_utf8(record).is_ok() && !has_control_character(record);
         if !records.iter().all(is_text) {
             return None;
         }
         let trimmed = |record: &&[u8]| {
             let record = record.trim_ascii();
-            matches!((record.first(), record.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')))
+            matches!(
+                (record.first(), record.last()),
+                (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))
+            )
         };
-        let name = if records.iter().all(trimmed) { "JSON" } else { "text" };
-        Some(Self { is_text: true, ..of_name(name.to_owned()) })
+        let name = if records.iter().all(trimmed) {
+            "JSON"
+        } else {
+            "text"
+        };
+        Some(Self {
+            is_text: true,
+            ..of_name(name.to_owned())
+        })
     }
 }
 
@@ -133,24 +173,40 @@ struct KnownMessage {
     required: &'static [&'static [u32]],
     /// All fields of the message itself, by number.
     fields: &'static [(u32, FieldWire)],
-    /// The numbers of the members of its `oneof`; empty if it has none. Writers set at most one member.
+    /// The numbers of the members of its `oneof`; empty if it has none. Writers set at most one
+    /// member.
     oneof: &'static [u32],
 }
 
 impl KnownMessage {
     /// Returns whether a record has at most one member of the `oneof`.
     fn has_one_member(&self, record: &WireMessage<'_>) -> bool {
-        record.fields.iter().filter(|(number, _)| self.oneof.contains(number)).count() <= 1
+        record
+            .fields
+            .iter()
+            .filter(|(number, _)| self.oneof.contains(number))
+            .count()
+            <= 1
     }
 
     fn fits(&self, found: &WireFields) -> bool {
-        let wire_of = |number: u32| self.fields.iter().find(|(other, _)| *other == number).map(|(_, wire)| *wire);
-        let fits = |(path, field): (&Vec<u32>, &tfarrow_codec::infer::WireField)| match path.as_slice() {
-            [number] => wire_of(*number).is_some_and(|wire| field.kinds.keys().all(|kind| wire.fits(kind))),
-            _ => true,
+        let wire_of = |number: u32| {
+            self.fields
+                .iter()
+                .find(|(other, _)| *other == number)
+                .map(|(_, wire)| *wire)
         };
+        let fits =
+            |(path, field): (&Vec<u32>, &tfarrow_codec::infer::WireField)| match path.as_slice() {
+                [number] => wire_of(*number)
+                    .is_some_and(|wire| field.kinds.keys().all(|kind| wire.fits(kind))),
+                _ => true,
+            };
         let has = |path: &&[u32]| {
-            found.fields.get(*path).is_some_and(|field| path.len() > 1 || field.present == found.records)
+            found
+                .fields
+                .get(*path)
+                .is_some_and(|field| path.len() > 1 || field.present == found.records)
         };
         found.fields.iter().all(fits) && self.required.iter().all(has)
     }
@@ -291,21 +347,47 @@ mod tests {
     #[test]
     fn records_of_one_kind_have_a_name() {
         let mut png = std::io::Cursor::new(Vec::new());
-        image::DynamicImage::new_rgb8(1, 1).write_to(&mut png, image::ImageFormat::Png).unwrap();
-        assert_eq!(name(&[png.get_ref(), png.get_ref()]).as_deref(), Some("PNG images"));
-        assert_eq!(name(&[b"\x1f\x8b\x08\0\0", b"\x1f\x8b\x08\0\x01"]).as_deref(), Some("gzip"));
-        assert_eq!(name(&[b"{\"a\": 1}", b" {\"a\": 2}\n"]).as_deref(), Some("JSON"));
-        assert_eq!(name(&["grün".as_bytes(), b"a line"]).as_deref(), Some("text"));
+        image::DynamicImage::new_rgb8(1, 1)
+            .write_to(&mut png, image::ImageFormat::Png)
+            .unwrap();
+        assert_eq!(
+            name(&[png.get_ref(), png.get_ref()]).as_deref(),
+            Some("PNG images")
+        );
+        assert_eq!(
+            name(&[b"\x1f\x8b\x08\0\0", b"\x1f\x8b\x08\0\x01"]).as_deref(),
+            Some("gzip")
+        );
+        assert_eq!(
+            name(&[b"{\"a\": 1}", b" {\"a\": 2}\n"]).as_deref(),
+            Some("JSON")
+        );
+        assert_eq!(
+            name(&["grün".as_bytes(), b"a line"]).as_deref(),
+            Some("text")
+        );
         // dtype: 1, tensor_shape: {dim: {size: 1}}, float_val: 1
         let tensor = b"\x08\x01\x12\x04\x12\x02\x08\x01\x2d\0\0\x80\x3f";
-        assert_eq!(name(&[tensor]).as_deref(), Some("tensorflow.TensorProto messages"));
-        assert_eq!(name(&[b"\x0a\x03abc", b"\x0a\x01b"]).as_deref(), Some("protobuf messages"));
+        assert_eq!(
+            name(&[tensor]).as_deref(),
+            Some("tensorflow.TensorProto messages")
+        );
+        assert_eq!(
+            name(&[b"\x0a\x03abc", b"\x0a\x01b"]).as_deref(),
+            Some("protobuf messages")
+        );
         // datasets: {num_examples: 7, features: {}}
         let name_of_statistics = "tensorflow.metadata.v0.DatasetFeatureStatisticsList messages";
-        assert_eq!(name(&[b"\x0a\x04\x10\x07\x1a\0"]).as_deref(), Some(name_of_statistics));
+        assert_eq!(
+            name(&[b"\x0a\x04\x10\x07\x1a\0"]).as_deref(),
+            Some(name_of_statistics)
+        );
         assert_eq!(name(&[b"\xff\xfe\xfd", b"text"]), None);
         // Empty records are of any type.
-        assert_eq!(name(&[b"", b"\x0a\x03abc", b""]).as_deref(), Some("protobuf messages"));
+        assert_eq!(
+            name(&[b"", b"\x0a\x03abc", b""]).as_deref(),
+            Some("protobuf messages")
+        );
         assert_eq!(name(&[b"", b""]), None);
         assert_eq!(name(&[]), None);
     }
@@ -317,17 +399,35 @@ mod tests {
         let head = [&b"\x09\0\0\0\0\0\0\0\0"[..], b"\x10\x01"].concat();
         let event = |members: &[u8]| [&head, members].concat();
         let (version, summary) = (event(b"\x1a\x03abc"), event(b"\x2a\x02\x0a\0"));
-        assert_eq!(name(&[&version, &summary, &head]).as_deref(), Some("tensorflow.Event messages"));
+        assert_eq!(
+            name(&[&version, &summary, &head]).as_deref(),
+            Some("tensorflow.Event messages")
+        );
         let both = event(b"\x1a\x03abc\x2a\x02\x0a\0");
-        assert_eq!(name(&[&version, &both, &summary]).as_deref(), Some("protobuf messages"));
-        assert_eq!(name(&[&event(b"\x4a\x01a\x4a\x01b")]).as_deref(), Some("protobuf messages"));
+        assert_eq!(
+            name(&[&version, &both, &summary]).as_deref(),
+            Some("protobuf messages")
+        );
+        assert_eq!(
+            name(&[&event(b"\x4a\x01a\x4a\x01b")]).as_deref(),
+            Some("protobuf messages")
+        );
         // The source of the metadata (10) is no member.
-        assert_eq!(name(&[&event(b"\x1a\x03abc\x52\x02\x0a\0")]).as_deref(), Some("tensorflow.Event messages"));
+        assert_eq!(
+            name(&[&event(b"\x1a\x03abc\x52\x02\x0a\0")]).as_deref(),
+            Some("tensorflow.Event messages")
+        );
     }
 
     #[test]
     fn messages_have_their_fields() {
-        let fields = ProbablePayload::of_records(&[b"\x0a\x03abc\x12\x02\x08\x07"]).unwrap().fields.unwrap();
-        assert_eq!(fields.fields.keys().cloned().collect::<Vec<_>>(), [vec![1], vec![2], vec![2, 1]]);
+        let fields = ProbablePayload::of_records(&[b"\x0a\x03abc\x12\x02\x08\x07"])
+            .unwrap()
+            .fields
+            .unwrap();
+        assert_eq!(
+            fields.fields.keys().cloned().collect::<Vec<_>>(),
+            [vec![1], vec![2], vec![2, 1]]
+        );
     }
 }

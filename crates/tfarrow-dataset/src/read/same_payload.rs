@@ -1,16 +1,27 @@
-//! The kind of the records of a data set, and rejection of data sets whose shards contain different kinds.
+//! The kind of the records of a data set, and rejection of data sets whose shards contain different
+//! kinds.
 
 use crate::{Error, ErrorKind, Payload, ReadOptions, Result, Shard, ShardReader, error::shown};
 
-/// Checks that all shards contain the same kind of records, as far as the first bytes of each determine it.
+/// Checks that all shards contain the same kind of records, as far as the first bytes of each
+/// determine it.
 ///
 /// # Errors
 /// [`ErrorKind::MixedRecords`], with the number of files of each kind, and one file of each.
 pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
-    let known = [Payload::Examples, Payload::ExampleLists, Payload::Events, Payload::Other];
-    let kinds: Vec<_> = known.into_iter().filter_map(|payload| describe(shards, payload)).collect();
+    let known = [
+        Payload::Examples,
+        Payload::ExampleLists,
+        Payload::Events,
+        Payload::Other,
+    ];
+    let kinds: Vec<_> = known
+        .into_iter()
+        .filter_map(|payload| describe(shards, payload))
+        .collect();
     let is_other = |shard: &&Shard| shard.payload() == Payload::Other;
-    // A long record whose first bytes are damaged also counts as another kind, until its CRC is checked.
+    // A long record whose first bytes are damaged also counts as another kind, until its CRC is
+    // checked.
     let has_others = || shards.iter().filter(is_other).any(begins_with_sound_record);
     let is_mixed = match kinds.len() {
         0 | 1 => false,
@@ -21,9 +32,13 @@ pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
         return Ok(());
     }
     let kinds = kinds.join(", and ");
-    let message =
-        format!("two kinds of records in one data set: {kinds}; name the files of one kind, such as with a glob");
-    Err(Error::general(ErrorKind::MixedRecords { message, can_be_raw: true }))
+    let message = format!(
+        "two kinds of records in one data set: {kinds}; name the files of one kind, such as with a glob"
+    );
+    Err(Error::general(ErrorKind::MixedRecords {
+        message,
+        can_be_raw: true,
+    }))
 }
 
 /// Returns whether all shards are files of TensorBoard, as far as their first bytes show it.
@@ -40,13 +55,17 @@ fn begins_with_sound_record(shard: &Shard) -> bool {
     first.is_some_and(|records| records.check_crc(0).is_ok())
 }
 
-/// Describes how many files contain one kind of records, with the first of them; `None` if there is none.
+/// Describes how many files contain one kind of records, with the first of them; `None` if there is
+/// none.
 fn describe(shards: &[Shard], payload: Payload) -> Option<String> {
     let mut of_kind = shards.iter().filter(|shard| shard.payload() == payload);
     let first = of_kind.next()?;
     let count = 1 + of_kind.count();
     let s = if count == 1 { "" } else { "s" };
-    Some(format!("{count} file{s} of {payload} (such as {})", shown(&first.path)))
+    Some(format!(
+        "{count} file{s} of {payload} (such as {})",
+        shown(&first.path)
+    ))
 }
 
 #[cfg(test)]
@@ -72,7 +91,10 @@ mod tests {
             bytes[HEADER + 4999] ^= u8::from(is_damaged);
             std::fs::write(folder.path().join("long.tfrecord"), &bytes).unwrap();
             let shards = crate::resolve(&[folder.path()]).unwrap();
-            assert_eq!(shards.iter().map(Shard::payload).collect::<Vec<_>>(), [Payload::Other, Payload::Examples]);
+            assert_eq!(
+                shards.iter().map(Shard::payload).collect::<Vec<_>>(),
+                [Payload::Other, Payload::Examples]
+            );
             assert_eq!(check_one_payload(&shards).is_ok(), is_damaged);
         }
     }

@@ -28,26 +28,28 @@ use crate::{
     },
 };
 
-/// Default size of a chunk in bytes. A chunk stays in the cache of a core from the CRC to the columns, and the cost per
-/// chunk is negligible.
+/// Default size of a chunk in bytes. A chunk stays in the cache of a core from the CRC to the
+/// columns, and the cost per chunk is negligible.
 pub const CHUNK_BYTES: usize = 2 << 20;
 
 /// Options of reading shards.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
-    /// Number of bytes that are read, and whose records are returned, at once. By default [`CHUNK_BYTES`].
+    /// Number of bytes that are read, and whose records are returned, at once. By default
+    /// [`CHUNK_BYTES`].
     pub chunk_bytes: usize,
     /// Limits for the memory and time that a shard can cost.
     pub limits: Limits,
     /// Whether corrupt bytes are an error or are skipped. By default they are an error.
     pub on_error: OnError,
-    /// Whether a truncated last record is an error, or is ignored. By default, this depends on the file.
+    /// Whether a truncated last record is an error, or is ignored. By default, this depends on the
+    /// file.
     pub partial_tail: PartialTail,
 }
 
 impl ReadOptions {
-    /// Returns the options for a file with records of this kind, whose [`partial_tail`](Self::partial_tail) is not
-    /// [`PartialTail::Auto`].
+    /// Returns the options for a file with records of this kind, whose
+    /// [`partial_tail`](Self::partial_tail) is not [`PartialTail::Auto`].
     #[doc(hidden)]
     #[must_use]
     pub fn of_payload(self, payload: Payload) -> Self {
@@ -56,15 +58,18 @@ impl ReadOptions {
             (PartialTail::Auto, _) => PartialTail::Fail,
             (stated, _) => stated,
         };
-        Self { partial_tail, ..self }
+        Self {
+            partial_tail,
+            ..self
+        }
     }
 }
 
 /// The treatment of a truncated last record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartialTail {
-    /// Ignore the record in the event files of TensorBoard, which are read while they are written, and report an error in other
-    /// files.
+    /// Ignore the record in the event files of TensorBoard, which are read while they are written,
+    /// and report an error in other files.
     #[default]
     Auto,
     /// Report an error.
@@ -103,7 +108,8 @@ pub struct ShardReader {
     state: State,
     on_error: OnError,
     partial_tail: PartialTail,
-    /// The damage that [`next`](Self::next) has skipped and [`lost`](Self::lost) has not returned yet.
+    /// The damage that [`next`](Self::next) has skipped and [`lost`](Self::lost) has not returned
+    /// yet.
     lost: DamageReport,
     /// The features that all records have by the folders of the shard.
     shared: SharedFeatures,
@@ -117,8 +123,8 @@ enum State {
     Ended,
     /// The stream failed, which is not reported yet. The buffer may contain more segments.
     Failed(Failure),
-    /// The failure of the stream is reported. After the segments in the buffer come the stored bytes up to the next
-    /// gzip member, from which the stream continues.
+    /// The failure of the stream is reported. After the segments in the buffer come the stored
+    /// bytes up to the next gzip member, from which the stream continues.
     Salvaging,
     /// The end, or an error, was returned.
     Done,
@@ -130,30 +136,52 @@ impl ShardReader {
     /// # Errors
     /// An I/O error, and [`ErrorKind::NotTfRecord`] if the file has another format.
     pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
-        let source = shard.open().map_err(|error| Error::io(&shard.path, error))?;
+        let source = shard
+            .open()
+            .map_err(|error| Error::io(&shard.path, error))?;
         let size = (!shard.is_stream()).then_some(shard.size);
         let reader = Self::new(source, shard.path.clone(), size, options)?;
-        Ok(Self { shared: shard.shared_features(), ..reader })
+        Ok(Self {
+            shared: shard.shared_features(),
+            ..reader
+        })
     }
 
     /// Reads a shard from any source of bytes. Errors have `name` as their path.
     ///
     /// # Errors
     /// An error of the source, and [`ErrorKind::NotTfRecord`] if the bytes have another format.
-    pub fn from_read(source: Box<dyn Read + Send>, name: impl Into<PathBuf>, options: &ReadOptions) -> Result<Self> {
+    pub fn from_read(
+        source: Box<dyn Read + Send>,
+        name: impl Into<PathBuf>,
+        options: &ReadOptions,
+    ) -> Result<Self> {
         Self::new(source, name.into(), None, options)
     }
 
-    fn new(source: Box<dyn Read + Send>, path: PathBuf, size: Option<u64>, options: &ReadOptions) -> Result<Self> {
+    fn new(
+        source: Box<dyn Read + Send>,
+        path: PathBuf,
+        size: Option<u64>,
+        options: &ReadOptions,
+    ) -> Result<Self> {
         let ratio = options.limits.inflate_ratio;
-        let stream = Stream::new(source, ratio).and_then(|mut stream| stream.settle(ratio).map(|()| stream));
+        let stream =
+            Stream::new(source, ratio).and_then(|mut stream| stream.settle(ratio).map(|()| stream));
         let stream = match stream {
             Ok(stream) => stream,
             Err(failure) => return Err(error(path, failure, Compression::None, 0, 0)),
         };
         // A shard whose first bytes are corrupt has no known format.
         let goes_on = |foreign: &ErrorKind| {
-            options.on_error == OnError::Skip && matches!(foreign, ErrorKind::NotTfRecord { is_known: false, .. })
+            options.on_error == OnError::Skip
+                && matches!(
+                    foreign,
+                    ErrorKind::NotTfRecord {
+                        is_known: false,
+                        ..
+                    }
+                )
         };
         if let Some(foreign) = foreign(&stream, size, &path).filter(|foreign| !goes_on(foreign)) {
             return Err(Error::new(path, foreign));
@@ -163,25 +191,48 @@ impl ShardReader {
     }
 
     fn of_stream(stream: Stream, path: PathBuf, options: &ReadOptions) -> Self {
-        let ReadOptions { chunk_bytes, limits, on_error, partial_tail } = *options;
+        let ReadOptions {
+            chunk_bytes,
+            limits,
+            on_error,
+            partial_tail,
+        } = *options;
         let buffer = FrameBuffer::new(chunk_bytes, limits).with_on_error(on_error);
         let (state, lost) = (State::Reading, DamageReport::default());
-        Self { path, stream, buffer, state, on_error, partial_tail, lost, shared: SharedFeatures::default() }
+        Self {
+            path,
+            stream,
+            buffer,
+            state,
+            on_error,
+            partial_tail,
+            lost,
+            shared: SharedFeatures::default(),
+        }
     }
 
-    /// Reads a plain file on this machine from record `record` on, which starts at the offset `offset`.
+    /// Reads a plain file on this machine from record `record` on, which starts at the offset
+    /// `offset`.
     ///
     /// # Errors
     /// An I/O error.
-    pub(crate) fn resume(shard: &Shard, options: &ReadOptions, record: u64, offset: u64) -> Result<Self> {
-        let file = shard.open_at(offset).map_err(|error| Error::io(&shard.path, error))?;
+    pub(crate) fn resume(
+        shard: &Shard,
+        options: &ReadOptions,
+        record: u64,
+        offset: u64,
+    ) -> Result<Self> {
+        let file = shard
+            .open_at(offset)
+            .map_err(|error| Error::io(&shard.path, error))?;
         let mut reader = Self::of_stream(Stream::plain(file), shard.path.clone(), options);
         reader.buffer = reader.buffer.starting_at(record, offset);
         reader.shared = shard.shared_features();
         Ok(reader)
     }
 
-    /// Reads a plain file on this machine from the chunk on that begins with record `record` at the offset `offset`.
+    /// Reads a plain file on this machine from the chunk on that begins with record `record` at the
+    /// offset `offset`.
     ///
     /// # Errors
     /// An I/O error.
@@ -197,19 +248,29 @@ impl ShardReader {
         Ok(reader)
     }
 
-    /// Reads the records of `source`, which are those of a plain file from the byte `offset` on. Their numbers begin with 0.
-    pub(super) fn of_plain(source: Box<dyn Read + Send>, path: PathBuf, options: &ReadOptions, offset: u64) -> Self {
+    /// Reads the records of `source`, which are those of a plain file from the byte `offset` on.
+    /// Their numbers begin with 0.
+    pub(super) fn of_plain(
+        source: Box<dyn Read + Send>,
+        path: PathBuf,
+        options: &ReadOptions,
+        offset: u64,
+    ) -> Self {
         let mut reader = Self::of_stream(Stream::plain(source), path, options);
         reader.buffer = reader.buffer.starting_at(0, offset);
         reader
     }
 
-    /// Returns the next records; `None` at the end. Damage that is skipped before them is counted, see
-    /// [`lost`](Self::lost).
+    /// Returns the next records; `None` at the end. Damage that is skipped before them is counted,
+    /// see [`lost`](Self::lost).
     ///
     /// # Errors
-    /// An I/O error and, unless they are skipped, corrupt and truncated records. The records before are returned first.
-    #[expect(clippy::should_implement_trait, reason = "the iterator returns the same with the two wrappers swapped")]
+    /// An I/O error and, unless they are skipped, corrupt and truncated records. The records before
+    /// are returned first.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the iterator returns the same with the two wrappers swapped"
+    )]
     pub fn next(&mut self) -> Result<Option<Records>> {
         loop {
             match self.segment()? {
@@ -245,7 +306,9 @@ impl ShardReader {
             let ended = self.fill();
             match self.buffer.next(ended) {
                 Ok(Some(tfarrow_codec::Segment::Records(records))) => {
-                    return Ok(Some(Segment::Records(records.with_shared_features(&self.shared))));
+                    return Ok(Some(Segment::Records(
+                        records.with_shared_features(&self.shared),
+                    )));
                 }
                 Ok(Some(tfarrow_codec::Segment::Lost(lost))) => {
                     if let Some(lost) = self.report(lost)? {
@@ -259,7 +322,11 @@ impl ShardReader {
                 },
                 Err(error) => {
                     let error = self.explain(error)?;
-                    return if self.ignores(&error) { Ok(None) } else { Err(error) };
+                    return if self.ignores(&error) {
+                        Ok(None)
+                    } else {
+                        Err(error)
+                    };
                 }
             }
         }
@@ -277,19 +344,30 @@ impl ShardReader {
         !matches!(self.state, State::Reading)
     }
 
-    /// Adds the shard's name to the error of skipped bytes; `None` if they are a truncated record that is ignored.
+    /// Adds the shard's name to the error of skipped bytes; `None` if they are a truncated record
+    /// that is ignored.
     fn report(&mut self, lost: tfarrow_codec::Lost) -> Result<Option<Lost>> {
-        let tfarrow_codec::Lost { error, offset, bytes, is_stored } = lost;
+        let tfarrow_codec::Lost {
+            error,
+            offset,
+            bytes,
+            is_stored,
+        } = lost;
         let error = error.map(|error| self.explain(error)).transpose()?;
         if error.as_ref().is_some_and(|error| self.ignores(error)) {
             self.state = State::Ended;
             return Ok(None);
         }
-        Ok(Some(Lost { error, offset, bytes, is_stored }))
+        Ok(Some(Lost {
+            error,
+            offset,
+            bytes,
+            is_stored,
+        }))
     }
 
-    /// Returns the error in the shard for an error of its records. If the stream failed, its last record is truncated,
-    /// and the failure is returned instead.
+    /// Returns the error in the shard for an error of its records. If the stream failed, its last
+    /// record is truncated, and the failure is returned instead.
     ///
     /// # Errors
     /// An I/O error, which cannot be skipped.
@@ -302,8 +380,9 @@ impl ShardReader {
         Ok(Error::codec(&self.path, error))
     }
 
-    /// Continues after the last segment in the buffer: with the failure of the stream between two records, or with
-    /// stored bytes. `None` at the end or, in the state [`State::Reading`], if the stream continues.
+    /// Continues after the last segment in the buffer: with the failure of the stream between two
+    /// records, or with stored bytes. `None` at the end or, in the state [`State::Reading`], if the
+    /// stream continues.
     fn end(&mut self) -> Result<Option<Lost>> {
         if let Some(failure) = self.take_failure() {
             let error = self.failed(failure, self.buffer.record())?;
@@ -316,7 +395,12 @@ impl ShardReader {
             }
             self.buffer.count_lost();
             let (offset, bytes) = (self.buffer.offset(), Buffer::default());
-            return Ok(Some(Lost { error: Some(error), offset, bytes, is_stored: false }));
+            return Ok(Some(Lost {
+                error: Some(error),
+                offset,
+                bytes,
+                is_stored: false,
+            }));
         }
         if !matches!(self.state, State::Salvaging) {
             return Ok(None);
@@ -345,7 +429,13 @@ impl ShardReader {
     /// An I/O error, which cannot be skipped.
     fn failed(&self, failure: Failure, record: u64) -> Result<Error> {
         let offset = self.stream.stored_bytes();
-        match error(self.path.clone(), failure, self.compression(), offset, record) {
+        match error(
+            self.path.clone(),
+            failure,
+            self.compression(),
+            offset,
+            record,
+        ) {
             error if error.is_damage() => Ok(error),
             error => Err(error),
         }
@@ -356,10 +446,16 @@ impl ShardReader {
         let mut bytes = vec![0; STORED_BYTES];
         let read = self.stream.read_stored(&mut bytes);
         let offset = self.stream.stored_bytes();
-        let count = read.map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
+        let count = read
+            .map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
         bytes.truncate(count);
         let (offset, bytes) = (offset - count as u64, Buffer::from_vec(bytes));
-        Ok((count > 0).then_some(Lost { error: None, offset, bytes, is_stored: true }))
+        Ok((count > 0).then_some(Lost {
+            error: None,
+            offset,
+            bytes,
+            is_stored: true,
+        }))
     }
 
     /// Returns `true` if the error is a truncated end that is ignored, see [`PartialTail::Ignore`].
@@ -397,15 +493,30 @@ impl Iterator for ShardReader {
 }
 
 /// Creates the error of a failure of the stream, in the file `path` at the stored byte `offset`.
-fn error(path: PathBuf, failure: Failure, compression: Compression, offset: u64, record: u64) -> Error {
+fn error(
+    path: PathBuf,
+    failure: Failure,
+    compression: Compression,
+    offset: u64,
+    record: u64,
+) -> Error {
     match failure {
         Failure::Io(error) => Error::io(path, error),
-        Failure::Damage(damage) => Error::new(path, ErrorKind::Damaged { compression, damage, offset, record }),
+        Failure::Damage(damage) => Error::new(
+            path,
+            ErrorKind::Damaged {
+                compression,
+                damage,
+                offset,
+                record,
+            },
+        ),
     }
 }
 
-/// Returns the error that the stream is not TFRecord, with the format that it looks like. `None` if it is, and if it has no
-/// known format and is shorter than a header: reading it reports that it is truncated.
+/// Returns the error that the stream is not TFRecord, with the format that it looks like. `None` if
+/// it is, and if it has no known format and is shorter than a header: reading it reports that it is
+/// truncated.
 fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind> {
     let head = stream.head();
     if frame::length(head).is_some() {
@@ -415,7 +526,10 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
     if compression == Compression::Zlib && stream.corrupt() {
         // One of a thousand files begins like zlib by chance. This one contains no record.
         let looks_like = magic::looks_like(stream.stored_head(), size, path);
-        return Some(ErrorKind::NotTfRecord { looks_like, is_known: true });
+        return Some(ErrorKind::NotTfRecord {
+            looks_like,
+            is_known: true,
+        });
     }
     // The header of a gzip file may be corrupt.
     let is_broken_gzip = compression == Compression::None && head.starts_with(&[0x1f, 0x8b]);
@@ -434,5 +548,8 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
         Compression::None => looks_like,
         _ => format!("{compression}, and what is compressed {looks_like}"),
     };
-    Some(ErrorKind::NotTfRecord { looks_like, is_known })
+    Some(ErrorKind::NotTfRecord {
+        looks_like,
+        is_known,
+    })
 }

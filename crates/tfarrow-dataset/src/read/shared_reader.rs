@@ -6,11 +6,12 @@
 //! thread 3: read piece 2 ───────▶ (wait) ─────▶ cut, enter ─▶ ..
 //! ```
 //!
-//! Each thread takes the next records and works on them while they are in the cache of its core. Threads read different
-//! pieces of a plain file at the same time, and take turns only to find where the records of a piece begin and to read the
-//! rest of its last record: microseconds, unless records are longer than pieces.
-//! Compressed files, pipes and objects in stores are read by one thread at a time. A plain file in which corrupt bytes are
-//! skipped is read so from its first corrupt length on, because the end of the corrupt range has to be searched for.
+//! Each thread takes the next records and works on them while they are in the cache of its core.
+//! Threads read different pieces of a plain file at the same time, and take turns only to find
+//! where the records of a piece begin and to read the rest of its last record: microseconds, unless
+//! records are longer than pieces. Compressed files, pipes and objects in stores are read by one
+//! thread at a time. A plain file in which corrupt bytes are skipped is read so from its first
+//! corrupt length on, because the end of the corrupt range has to be searched for.
 
 use std::{
     sync::{
@@ -57,18 +58,31 @@ impl SharedReader {
     /// As [`ShardReader::open`].
     pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
         let reader = ShardReader::open(shard, options)?;
-        let Some(file) = PositionedFile::of(&reader, shard)? else { return Ok(reader.into()) };
-        let options = ReadOptions { partial_tail: reader.partial_tail(), ..*options };
-        Ok(Self(Access::Parallel(Box::new(PlainFile::new(file, shard, options)))))
+        let Some(file) = PositionedFile::of(&reader, shard)? else {
+            return Ok(reader.into());
+        };
+        let options = ReadOptions {
+            partial_tail: reader.partial_tail(),
+            ..*options
+        };
+        Ok(Self(Access::Parallel(Box::new(PlainFile::new(
+            file, shard, options,
+        )))))
     }
 
-    /// Takes the next part of the shard and returns the result of `enter` for it; `None` at the end.
+    /// Takes the next part of the shard and returns the result of `enter` for it; `None` at the
+    /// end.
     ///
-    /// `enter` is called by one thread at a time, in the order of the shard. An error is the last item. `memory` is memory
-    /// to read into, for example that of [`Records::reclaim`].
-    pub fn next<T>(&self, memory: Option<Vec<u8>>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
+    /// `enter` is called by one thread at a time, in the order of the shard. An error is the last
+    /// item. `memory` is memory to read into, for example that of [`Records::reclaim`].
+    pub fn next<T>(
+        &self,
+        memory: Option<Vec<u8>>,
+        enter: impl FnOnce(Result<Taken>) -> T,
+    ) -> Option<T> {
         match &self.0 {
-            // After a panic of another thread, the position of the reader is unknown: the shard ends.
+            // After a panic of another thread, the position of the reader is unknown: the shard
+            // ends.
             Access::Serial(reader) => next_of(&mut *reader.lock().ok()?, enter),
             Access::Parallel(file) => file.next(memory.unwrap_or_default(), enter),
         }
@@ -145,7 +159,13 @@ impl PlainFile {
             piece: options.chunk_bytes.clamp(1, 1 << 30) as u64,
             free: AtomicU64::new(0),
             front: AtomicU64::new(0),
-            turns: Lock::new(Turns { piece: 0, framer, failure: None, rest: None, done: false }),
+            turns: Lock::new(Turns {
+                piece: 0,
+                framer,
+                failure: None,
+                rest: None,
+                done: false,
+            }),
             turn_ended: Condvar::new(),
         }
     }
@@ -153,7 +173,8 @@ impl PlainFile {
     fn next<T>(&self, mut memory: Vec<u8>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
         let _guard = PanicGuard(self);
         loop {
-            // A thread that takes a piece waits for its turn before it returns, so that no other thread waits in vain.
+            // A thread that takes a piece waits for its turn before it returns, so that no other
+            // thread waits in vain.
             let number = self.free.fetch_add(1, Ordering::Relaxed);
             let at = number.saturating_mul(self.piece);
             let read = self.read(at, memory);
@@ -172,7 +193,11 @@ impl PlainFile {
                 return None;
             }
             let taken = match read.and_then(|piece| self.cut(&mut turns, piece)) {
-                Ok(Cut { segment: Some(segment), bytes, .. }) => Ok(Taken { segment, bytes }),
+                Ok(Cut {
+                    segment: Some(segment),
+                    bytes,
+                    ..
+                }) => Ok(Taken { segment, bytes }),
                 Ok(Cut { memory: unused, .. }) => {
                     memory = unused;
                     self.end_turn(turns);
@@ -196,18 +221,27 @@ impl PlainFile {
 
     fn end_turn(&self, mut turns: MutexGuard<'_, Turns>) {
         turns.piece += 1;
-        let front = if turns.rest.is_some() { self.size } else { turns.framer.offset() };
+        let front = if turns.rest.is_some() {
+            self.size
+        } else {
+            turns.framer.offset()
+        };
         self.front.store(front, Ordering::Relaxed);
         drop(turns);
         self.turn_ended.notify_all();
     }
 
-    /// Waits for the turn of this piece, or until turns are over. A thread after the last piece waits until all pieces had
-    /// their turns, because the last one may leave an error, or a `rest` to read.
+    /// Waits for the turn of this piece, or until turns are over. A thread after the last piece
+    /// waits until all pieces had their turns, because the last one may leave an error, or a `rest`
+    /// to read.
     fn turn(&self, number: u64, at: u64) -> MutexGuard<'_, Turns> {
         let waits = |turns: &mut Turns| {
             let are_over = turns.done || turns.failure.is_some() || turns.rest.is_some();
-            let is_turn = if at < self.size { turns.piece == number } else { turns.piece >= self.pieces() };
+            let is_turn = if at < self.size {
+                turns.piece == number
+            } else {
+                turns.piece >= self.pieces()
+            };
             !are_over && !is_turn
         };
         wait_while(&self.turn_ended, self.turns.lock(), waits)
@@ -223,14 +257,15 @@ impl PlainFile {
             if memory.len() < room || memory.len() > 2 * room {
                 memory = vec![0; room];
             }
-            self.file.read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
+            self.file
+                .read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
             filled = wanted;
         }
         Ok(Piece { at, memory, filled })
     }
 
-    /// Finds the records of the piece whose turn it is. An error after them is kept until they were returned, or is
-    /// skipped.
+    /// Finds the records of the piece whose turn it is. An error after them is kept until they were
+    /// returned, or is skipped.
     ///
     /// # Errors
     /// The error before the first record of the piece, unless it is skipped.
@@ -238,26 +273,46 @@ impl PlainFile {
         let (first, from, mut spans) = (turns.framer.record(), turns.framer.offset(), Vec::new());
         match self.cut_whole(turns, &mut piece, &mut spans) {
             Ok(()) => {}
-            Err(error) if self.options.on_error == OnError::Skip && matches!(error.kind(), ErrorKind::Codec(_)) => {
+            Err(error)
+                if self.options.on_error == OnError::Skip
+                    && matches!(error.kind(), ErrorKind::Codec(_)) =>
+            {
                 let (record, offset) = (turns.framer.record(), turns.framer.offset());
-                turns.rest = Some(ShardReader::resume(&self.shard, &self.options, record, offset)?);
+                turns.rest = Some(ShardReader::resume(
+                    &self.shard,
+                    &self.options,
+                    record,
+                    offset,
+                )?);
             }
             Err(error) if spans.is_empty() => return Err(error),
             Err(error) => turns.failure = Some(error),
         }
         if spans.is_empty() {
-            return Ok(Cut { segment: None, bytes: 0, memory: piece.memory });
+            return Ok(Cut {
+                segment: None,
+                bytes: 0,
+                memory: piece.memory,
+            });
         }
         let bytes = turns.framer.offset() - from;
-        let records = Records::new(piece.memory.into(), spans, first, piece.at).with_shared_features(&self.shared);
-        Ok(Cut { segment: Some(Segment::Records(records)), bytes, memory: Vec::new() })
+        let records = Records::new(piece.memory.into(), spans, first, piece.at)
+            .with_shared_features(&self.shared);
+        Ok(Cut {
+            segment: Some(Segment::Records(records)),
+            bytes,
+            memory: Vec::new(),
+        })
     }
 
     /// Finds the records of the piece, and extends the piece to the end of its last record.
     fn cut_whole(&self, turns: &mut Turns, piece: &mut Piece, spans: &mut Vec<Span>) -> Result<()> {
         let wrap = |error| Error::codec(&self.shard.path, error);
         loop {
-            let missing = turns.framer.cut_at(piece.bytes(), piece.at, spans).map_err(wrap)?;
+            let missing = turns
+                .framer
+                .cut_at(piece.bytes(), piece.at, spans)
+                .map_err(wrap)?;
             if missing == 0 {
                 return Ok(());
             }
@@ -274,7 +329,8 @@ impl PlainFile {
         }
     }
 
-    /// Reads at most `missing` bytes after the piece, and returns their number: fewer only at the end of the file.
+    /// Reads at most `missing` bytes after the piece, and returns their number: fewer only at the
+    /// end of the file.
     fn extend(&self, piece: &mut Piece, missing: usize) -> Result<usize> {
         let end = piece.at + piece.filled as u64;
         // No memory is allocated for more than the file has.
@@ -284,7 +340,10 @@ impl PlainFile {
             piece.memory.reserve_exact(long - piece.memory.len());
             piece.memory.resize(long, 0);
         }
-        self.file.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
+        self.file.read_at(
+            end,
+            piece.memory.get_mut(piece.filled..long).unwrap_or_default(),
+        )?;
         piece.filled = long;
         Ok(there)
     }
@@ -297,7 +356,8 @@ struct Cut {
     memory: Vec<u8>,
 }
 
-/// Ends the reading if the thread that has the turn panics, so that no other thread waits for its turn.
+/// Ends the reading if the thread that has the turn panics, so that no other thread waits for its
+/// turn.
 struct PanicGuard<'a>(&'a PlainFile);
 
 impl Drop for PanicGuard<'_> {

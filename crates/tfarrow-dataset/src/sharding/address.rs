@@ -18,14 +18,17 @@ use crate::{
 };
 
 /// Paths below which each process has its own files.
-pub(crate) const PATHS_OF_PROCESSES: [&str; 4] = ["/dev/stdin", "/dev/fd", "/proc/self", "/proc/thread-self"];
+pub(crate) const PATHS_OF_PROCESSES: [&str; 4] =
+    ["/dev/stdin", "/dev/fd", "/proc/self", "/proc/thread-self"];
 
-/// The address of a shard of TFRecord, with which each process that has access to the same files or stores can read it.
+/// The address of a shard of TFRecord, with which each process that has access to the same files or
+/// stores can read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShardAddress {
     /// The path or URL by which messages name the shard.
     pub path: String,
-    /// The absolute path of a file whose `path` is relative to the folder of another process; else empty.
+    /// The absolute path of a file whose `path` is relative to the folder of another process; else
+    /// empty.
     pub absolute: String,
     /// The name in the data set.
     pub name: String,
@@ -39,19 +42,31 @@ impl ShardAddress {
     /// The address of a shard.
     ///
     /// # Errors
-    /// Only this process can read the shard: standard input, a pipe, a path such as `/dev/stdin`, or a URL whose query may be a
-    /// secret. Or its name is not UTF-8.
+    /// Only this process can read the shard: standard input, a pipe, a path such as `/dev/stdin`,
+    /// or a URL whose query may be a secret. Or its name is not UTF-8.
     pub fn of(shard: &Shard) -> Result<Self> {
         Self::check(shard)?;
-        let text = |path: &Path| path.to_str().map(ToOwned::to_owned).ok_or_else(|| not_utf8(shard));
+        let text = |path: &Path| {
+            path.to_str()
+                .map(ToOwned::to_owned)
+                .ok_or_else(|| not_utf8(shard))
+        };
         let object = shard.object().map(Object::address);
         let located = shard.located();
         let absolute = match object {
             None if located != shard.path => text(located)?,
-            None if shard.path.is_relative() => text(&absolute(located).map_err(|error| Error::io(located, error))?)?,
+            None if shard.path.is_relative() => {
+                text(&absolute(located).map_err(|error| Error::io(located, error))?)?
+            }
             _ => String::new(),
         };
-        Ok(Self { path: text(&shard.path)?, absolute, name: text(&shard.name)?, size: shard.size, object })
+        Ok(Self {
+            path: text(&shard.path)?,
+            absolute,
+            name: text(&shard.name)?,
+            size: shard.size,
+            object,
+        })
     }
 
     /// Checks that a shard has an address, without making it.
@@ -74,8 +89,14 @@ impl ShardAddress {
         if !shard.is_remote() {
             Self::check_path(shard.located())?;
         }
-        let is_text = [&shard.path, shard.located(), &shard.name].into_iter().all(|path| path.to_str().is_some());
-        if is_text { Ok(()) } else { Err(not_utf8(shard)) }
+        let is_text = [&shard.path, shard.located(), &shard.name]
+            .into_iter()
+            .all(|path| path.to_str().is_some());
+        if is_text {
+            Ok(())
+        } else {
+            Err(not_utf8(shard))
+        }
     }
 
     /// Checks that a path names the same file in other processes.
@@ -83,50 +104,100 @@ impl ShardAddress {
     /// # Errors
     /// The path names an open file of the process that uses it, such as `/dev/stdin`.
     pub fn check_path(path: &Path) -> Result<()> {
-        match PATHS_OF_PROCESSES.iter().any(|folder| path.starts_with(folder)) {
-            true => {
-                Err(refused(path, "other processes have another file at this path: use the path of the file itself"))
-            }
+        match PATHS_OF_PROCESSES
+            .iter()
+            .any(|folder| path.starts_with(folder))
+        {
+            true => Err(refused(
+                path,
+                "other processes have another file at this path: use the path of the file itself",
+            )),
             false => Ok(()),
         }
     }
 
-    /// Creates the shards at these addresses. Opens no store: the first request to a store opens it.
+    /// Creates the shards at these addresses. Opens no store: the first request to a store opens
+    /// it.
     ///
     /// # Errors
     /// An address that no shard has, such as a name outside of its data set.
     pub fn shards(addresses: impl IntoIterator<Item = Self>) -> Result<Vec<Shard>> {
         let mut stores = HashMap::new();
-        addresses.into_iter().map(|address| address.shard(&mut stores)).collect()
+        addresses
+            .into_iter()
+            .map(|address| address.shard(&mut stores))
+            .collect()
     }
 
     fn shard(self, stores: &mut HashMap<String, Arc<dyn ObjectStore>>) -> Result<Shard> {
-        let invalid =
-            |path: &str, why: &str| Error::io(path, io::Error::new(io::ErrorKind::InvalidData, why.to_owned()));
-        let Self { path, absolute, name, size, object } = self;
-        if name.is_empty() || !Path::new(&name).components().all(|component| matches!(component, Component::Normal(_)))
+        let invalid = |path: &str, why: &str| {
+            Error::io(
+                path,
+                io::Error::new(io::ErrorKind::InvalidData, why.to_owned()),
+            )
+        };
+        let Self {
+            path,
+            absolute,
+            name,
+            size,
+            object,
+        } = self;
+        if name.is_empty()
+            || !Path::new(&name)
+                .components()
+                .all(|component| matches!(component, Component::Normal(_)))
         {
-            return Err(invalid(&path, "the name of the shard is not relative to its data set"));
+            return Err(invalid(
+                &path,
+                "the name of the shard is not relative to its data set",
+            ));
         }
         let Some(object) = object else {
-            let located = if absolute.is_empty() { &path } else { &absolute };
+            let located = if absolute.is_empty() {
+                &path
+            } else {
+                &absolute
+            };
             if Path::new(located).is_relative() {
-                return Err(invalid(&path, "the path of the shard is relative to another process"));
+                return Err(invalid(
+                    &path,
+                    "the path of the shard is relative to another process",
+                ));
             }
             let located = (!absolute.is_empty()).then(|| absolute.into());
-            return Ok(Shard::file(path.into(), name.into(), size, ShardFormat::TfRecord).with_located(located));
+            return Ok(
+                Shard::file(path.into(), name.into(), size, ShardFormat::TfRecord)
+                    .with_located(located),
+            );
         };
-        let base = Location::parse(&path).filter(|location| !location.is_http() || !location.has_secret());
-        let base = base.ok_or_else(|| invalid(&path, "not the URL of an object"))?.url("");
+        let base =
+            Location::parse(&path).filter(|location| !location.is_http() || !location.has_secret());
+        let base = base
+            .ok_or_else(|| invalid(&path, "not the URL of an object"))?
+            .url("");
         let key = parse_key(&object.key).map_err(|error| Error::io(&path, error))?;
-        let store = Arc::clone(stores.entry(base).or_insert_with_key(|base| deferred_store(base.clone())));
+        let store = Arc::clone(
+            stores
+                .entry(base)
+                .or_insert_with_key(|base| deferred_store(base.clone())),
+        );
         let object = Object::at(store, key, size, object);
-        Ok(Shard::remote(path.into(), name.into(), size, ShardFormat::TfRecord, object))
+        Ok(Shard::remote(
+            path.into(),
+            name.into(),
+            size,
+            ShardFormat::TfRecord,
+            object,
+        ))
     }
 }
 
 fn refused(path: &Path, why: &str) -> Error {
-    Error::io(path, io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()))
+    Error::io(
+        path,
+        io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()),
+    )
 }
 
 fn not_utf8(shard: &Shard) -> Error {
@@ -139,7 +210,12 @@ mod tests {
 
     #[test]
     fn a_relative_path_is_opened_by_its_absolute_path_and_keeps_its_name_in_messages() {
-        let shard = Shard::file("Cargo.toml".into(), "Cargo.toml".into(), 1, ShardFormat::TfRecord);
+        let shard = Shard::file(
+            "Cargo.toml".into(),
+            "Cargo.toml".into(),
+            1,
+            ShardFormat::TfRecord,
+        );
         let address = ShardAddress::of(&shard).unwrap();
         assert_eq!(address.path, "Cargo.toml");
         assert!(Path::new(&address.absolute).is_absolute());
@@ -154,7 +230,11 @@ mod tests {
 
     #[test]
     fn an_object_keeps_its_version_and_opens_no_store() {
-        let object = ObjectAddress { key: "a b/x".to_owned(), tag: Some("\"7\"".to_owned()), has_ranges: true };
+        let object = ObjectAddress {
+            key: "a b/x".to_owned(),
+            tag: Some("\"7\"".to_owned()),
+            has_ranges: true,
+        };
         let address = ShardAddress {
             path: "s3://no-such-bucket/a b/x".to_owned(),
             name: "x".to_owned(),
@@ -170,10 +250,23 @@ mod tests {
     #[test]
     fn streams_and_names_outside_of_the_data_set_are_refused() {
         let stream = Shard::stream("-".into(), "-".into());
-        assert!(ShardAddress::of(&stream).unwrap_err().to_string().contains("in this process only"));
+        assert!(
+            ShardAddress::of(&stream)
+                .unwrap_err()
+                .to_string()
+                .contains("in this process only")
+        );
         let address = |path: &str, name: &str, key: Option<&str>| {
-            let object = key.map(|key| ObjectAddress { key: key.to_owned(), ..ObjectAddress::default() });
-            ShardAddress { path: path.to_owned(), name: name.to_owned(), object, ..ShardAddress::default() }
+            let object = key.map(|key| ObjectAddress {
+                key: key.to_owned(),
+                ..ObjectAddress::default()
+            });
+            ShardAddress {
+                path: path.to_owned(),
+                name: name.to_owned(),
+                object,
+                ..ShardAddress::default()
+            }
         };
         let refused = [
             address("/a/x", "../x", None),
@@ -184,7 +277,10 @@ mod tests {
             address("s3://b/x", "x", Some("a//x")),
         ];
         for address in refused {
-            assert!(ShardAddress::shards([address.clone()]).is_err(), "{address:?}");
+            assert!(
+                ShardAddress::shards([address.clone()]).is_err(),
+                "{address:?}"
+            );
         }
     }
 }

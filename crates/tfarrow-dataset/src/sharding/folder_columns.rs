@@ -6,9 +6,10 @@
 //! c.tfrecord                                         split: null      label: null
 //! ```
 //!
-//! Only folders below the source count, or below the fixed part of a glob: the names of shards begin there.
-//! A column has integers if all its values are integers in the form in which they are written, and else text: `01`, `+1` and
-//! `-0` are text, so that folders can be written again with the same names.
+//! Only folders below the source count, or below the fixed part of a glob: the names of shards
+//! begin there. A column has integers if all its values are integers in the form in which they are
+//! written, and else text: `01`, `+1` and `-0` are text, so that folders can be written again with
+//! the same names.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,9 +23,13 @@ use tfarrow_codec::{SharedFeatures, SharedValue};
 /// The value of a folder that stands for null.
 pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The characters that are escaped in names of folders: those that DuckDB escapes, and more than Spark does, which unescapes them
-/// all.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// The characters that are escaped in names of folders: those that DuckDB escapes, and more than
+/// Spark does, which unescapes them all.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 /// Maximum number of keys of a data set: each shard has a value of each of them.
 const MAX_KEYS: usize = 64;
@@ -43,7 +48,10 @@ pub struct FolderColumn {
 impl FolderColumn {
     /// The value, if it is an integer.
     pub fn integer(&self) -> Option<i64> {
-        self.text.as_deref().filter(|_| self.is_integer).and_then(integer)
+        self.text
+            .as_deref()
+            .filter(|_| self.is_integer)
+            .and_then(integer)
     }
 }
 
@@ -73,16 +81,22 @@ fn escaped(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }
 
-/// The key and the value of a folder `key=value`; `None` for another name. The value is `None` for null.
+/// The key and the value of a folder `key=value`; `None` for another name. The value is `None` for
+/// null.
 pub fn parse_folder_name(name: &str) -> Option<(String, Option<String>)> {
     let (key, value) = name.split_once('=').filter(|(key, _)| !key.is_empty())?;
     let unescaped = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    Some((unescaped(key), (value != NULL_FOLDER).then(|| unescaped(value))))
+    Some((
+        unescaped(key),
+        (value != NULL_FOLDER).then(|| unescaped(value)),
+    ))
 }
 
 /// The integer that `text` is the usual form of.
 fn integer(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|value: &i64| value.to_string() == text)
+    text.parse()
+        .ok()
+        .filter(|value: &i64| value.to_string() == text)
 }
 
 /// The keys and values of some folders.
@@ -92,8 +106,12 @@ type Folders = Vec<(String, Option<String>)>;
 fn folders(path: &Path) -> Folders {
     let mut found = Folders::new();
     for part in path.components() {
-        let Component::Normal(name) = part else { continue };
-        let Some((key, value)) = name.to_str().and_then(parse_folder_name) else { continue };
+        let Component::Normal(name) = part else {
+            continue;
+        };
+        let Some((key, value)) = name.to_str().and_then(parse_folder_name) else {
+            continue;
+        };
         if found.iter().any(|(other, _)| *other == key) {
             return Folders::new();
         }
@@ -102,8 +120,8 @@ fn folders(path: &Path) -> Folders {
     found
 }
 
-/// The keys of a data set, in the order in which they occur first in the sorted paths, and whether their values are integers;
-/// `None` for a key that has no value so far.
+/// The keys of a data set, in the order in which they occur first in the sorted paths, and whether
+/// their values are integers; `None` for a key that has no value so far.
 type Keys = Vec<(String, Option<bool>)>;
 
 /// Adds the keys of further folders.
@@ -111,14 +129,16 @@ fn add_keys(keys: &mut Keys, folders: &Folders) {
     for (key, value) in folders {
         let is_integer = value.as_deref().map(|value| integer(value).is_some());
         match keys.iter_mut().find(|(other, _)| other == key) {
-            Some((_, known)) => *known = is_integer.map_or(*known, |is| Some(is && known.unwrap_or(true))),
+            Some((_, known)) => {
+                *known = is_integer.map_or(*known, |is| Some(is && known.unwrap_or(true)))
+            }
             None => keys.push((key.clone(), is_integer)),
         }
     }
 }
 
-/// The columns of some paths of folders, each of which has a value of each key; none if there are no keys, or more than
-/// [`MAX_KEYS`].
+/// The columns of some paths of folders, each of which has a value of each key; none if there are
+/// no keys, or more than [`MAX_KEYS`].
 pub(crate) fn folder_columns(paths: HashSet<&Path>) -> HashMap<PathBuf, Arc<[FolderColumn]>> {
     let (mut all, mut keys) = (Vec::new(), Keys::new());
     let mut paths: Vec<_> = paths.into_iter().collect();
@@ -134,14 +154,23 @@ pub(crate) fn folder_columns(paths: HashSet<&Path>) -> HashMap<PathBuf, Arc<[Fol
     if keys.is_empty() {
         return HashMap::new();
     }
-    all.into_iter().map(|(path, folders)| (path.to_owned(), columns_of(&keys, &folders))).collect()
+    all.into_iter()
+        .map(|(path, folders)| (path.to_owned(), columns_of(&keys, &folders)))
+        .collect()
 }
 
 /// The columns of these keys for files in these folders.
 fn columns_of(keys: &Keys, folders: &Folders) -> Arc<[FolderColumn]> {
     let column = |(key, is_integer): &(String, Option<bool>)| {
-        let text = folders.iter().find(|(other, _)| other == key).and_then(|(_, value)| value.clone());
-        FolderColumn { key: key.clone(), text, is_integer: *is_integer == Some(true) }
+        let text = folders
+            .iter()
+            .find(|(other, _)| other == key)
+            .and_then(|(_, value)| value.clone());
+        FolderColumn {
+            key: key.clone(),
+            text,
+            is_integer: *is_integer == Some(true),
+        }
     };
     keys.iter().map(column).collect()
 }
@@ -157,7 +186,9 @@ pub(crate) fn shared_features(columns: &[FolderColumn]) -> SharedFeatures {
     let mut features = Vec::new();
     for column in columns {
         let Some(text) = &column.text else { continue };
-        let value = column.integer().map_or(SharedValue::Text(text), SharedValue::Int64);
+        let value = column
+            .integer()
+            .map_or(SharedValue::Text(text), SharedValue::Int64);
         features.push((column.key.as_str(), value));
     }
     SharedFeatures::new(features)
@@ -170,18 +201,40 @@ mod tests {
     /// Checks the columns of files with these names: the key, its type, and the value of each file.
     #[track_caller]
     fn check(names: &[&str], expect: &[(&str, &str, &[&str])]) {
-        let parents: Vec<_> = names.iter().map(|name| Path::new(name).parent().unwrap()).collect();
+        let parents: Vec<_> = names
+            .iter()
+            .map(|name| Path::new(name).parent().unwrap())
+            .collect();
         let by_path = folder_columns(parents.iter().copied().collect());
-        let rows: Vec<_> = parents.iter().map(|parent| by_path.get(*parent).cloned().unwrap_or_default()).collect();
+        let rows: Vec<_> = parents
+            .iter()
+            .map(|parent| by_path.get(*parent).cloned().unwrap_or_default())
+            .collect();
         let mut found = Vec::new();
         for index in 0..rows.first().map_or(0, |row| row.len()) {
             let columns: Vec<_> = rows.iter().map(|row| &row[index]).collect();
             let text = |column: &&FolderColumn| column.text.clone().unwrap_or("null".to_owned());
-            let kind = if columns[0].is_integer { "integer" } else { "text" };
-            found.push((columns[0].key.clone(), kind, columns.iter().map(text).collect::<Vec<_>>()));
+            let kind = if columns[0].is_integer {
+                "integer"
+            } else {
+                "text"
+            };
+            found.push((
+                columns[0].key.clone(),
+                kind,
+                columns.iter().map(text).collect::<Vec<_>>(),
+            ));
         }
-        let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
-        let expect: Vec<_> = expect.iter().map(|(key, kind, of)| ((*key).to_owned(), *kind, owned(of))).collect();
+        let owned = |values: &[&str]| {
+            values
+                .iter()
+                .map(|value| (*value).to_owned())
+                .collect::<Vec<_>>()
+        };
+        let expect: Vec<_> = expect
+            .iter()
+            .map(|(key, kind, of)| ((*key).to_owned(), *kind, owned(of)))
+            .collect();
         assert_eq!(found, expect);
     }
 
@@ -189,10 +242,19 @@ mod tests {
     fn folders_are_columns_with_nulls_where_a_shard_is_in_no_such_folder() {
         check(
             &["split=a/year=1/x", "split=b/year=2/x"],
-            &[("split", "text", &["a", "b"]), ("year", "integer", &["1", "2"])],
+            &[
+                ("split", "text", &["a", "b"]),
+                ("year", "integer", &["1", "2"]),
+            ],
         );
         check(&["split=a/x", "y"], &[("split", "text", &["a", "null"])]);
-        check(&["a=1/x", "b=u/y"], &[("a", "integer", &["1", "null"]), ("b", "text", &["null", "u"])]);
+        check(
+            &["a=1/x", "b=u/y"],
+            &[
+                ("a", "integer", &["1", "null"]),
+                ("b", "text", &["null", "u"]),
+            ],
+        );
         check(&["a/x", "=1/x", "a=1.tfrecord"], &[]);
         check(&["a=1/a=2/x"], &[]);
         check(&[], &[]);
@@ -202,25 +264,57 @@ mod tests {
 
     #[test]
     fn values_are_integers_if_all_of_them_are_written_as_integers() {
-        check(&["k=-7/x", "k=9223372036854775807/x"], &[("k", "integer", &["-7", "9223372036854775807"])]);
+        check(
+            &["k=-7/x", "k=9223372036854775807/x"],
+            &[("k", "integer", &["-7", "9223372036854775807"])],
+        );
         for text in ["01", "+1", "-0", "9223372036854775808", "1.5", "", "a"] {
-            check(&["k=1/x", &format!("k={text}/x")], &[("k", "text", &["1", text])]);
+            check(
+                &["k=1/x", &format!("k={text}/x")],
+                &[("k", "text", &["1", text])],
+            );
         }
-        check(&[&format!("k={NULL_FOLDER}/x"), "k=1/x"], &[("k", "integer", &["null", "1"])]);
-        check(&["k=a/x", &format!("k={NULL_FOLDER}/x"), "k=1/x"], &[("k", "text", &["a", "null", "1"])]);
-        check(&[&format!("k={NULL_FOLDER}/x")], &[("k", "text", &["null"])]);
+        check(
+            &[&format!("k={NULL_FOLDER}/x"), "k=1/x"],
+            &[("k", "integer", &["null", "1"])],
+        );
+        check(
+            &["k=a/x", &format!("k={NULL_FOLDER}/x"), "k=1/x"],
+            &[("k", "text", &["a", "null", "1"])],
+        );
+        check(
+            &[&format!("k={NULL_FOLDER}/x")],
+            &[("k", "text", &["null"])],
+        );
     }
 
     #[test]
     fn names_of_folders_are_escaped_and_unescaped() {
-        let values = ["a b", "a/b", "a=b%c", "", "ä", "..", ".", "_x", "%31", NULL_FOLDER];
+        let values = [
+            "a b",
+            "a/b",
+            "a=b%c",
+            "",
+            "ä",
+            "..",
+            ".",
+            "_x",
+            "%31",
+            NULL_FOLDER,
+        ];
         for value in values {
             let name = folder_name("image/height", &folder_value(Some(value)));
             let ascii = |c: char| c.is_ascii_alphanumeric() || "-_.~%=".contains(c);
             assert!(name.chars().all(ascii), "{name}");
-            assert_eq!(parse_folder_name(&name), Some(("image/height".to_owned(), Some(value.to_owned()))));
+            assert_eq!(
+                parse_folder_name(&name),
+                Some(("image/height".to_owned(), Some(value.to_owned())))
+            );
         }
-        assert_eq!(parse_folder_name(&folder_name("k", &folder_value(None))), Some(("k".to_owned(), None)));
+        assert_eq!(
+            parse_folder_name(&folder_name("k", &folder_value(None))),
+            Some(("k".to_owned(), None))
+        );
         assert_eq!(parse_folder_name("k"), None);
     }
 }

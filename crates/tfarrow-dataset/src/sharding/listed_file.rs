@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
-/// A file that has at least as many bytes as when it was listed. If a file is truncated while it is read, it may end between
-/// two records, and would be taken for a complete file with fewer records.
+/// A file that has at least as many bytes as when it was listed. If a file is truncated while it is
+/// read, it may end between two records, and would be taken for a complete file with fewer records.
 pub(crate) struct ListedFile {
     file: File,
     /// Offset of the next byte.
@@ -26,7 +26,11 @@ impl ListedFile {
         if from > 0 {
             file.seek(SeekFrom::Start(from))?;
         }
-        Ok(Self { file, at: from, listed })
+        Ok(Self {
+            file,
+            at: from,
+            listed,
+        })
     }
 }
 
@@ -49,6 +53,8 @@ pub(crate) fn check_size(size: u64, listed: u64) -> io::Result<()> {
     if size >= listed {
         return Ok(());
     }
-    let text = format!("the file was truncated while it was read: it had {listed} bytes, and ends at byte {size}");
+    let text = format!(
+        "the file was truncated while it was read: it had {listed} bytes, and ends at byte {size}"
+    );
     Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
 }

@@ -23,7 +23,11 @@ impl fmt::Display for MissingShards {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { first, missing, of } = self;
         let are = if *missing == 1 { "is" } else { "are" };
-        write!(f, "{missing} of {of} shards {are} missing, the first {}", shown(first))
+        write!(
+            f,
+            "{missing} of {of} shards {are} missing, the first {}",
+            shown(first)
+        )
     }
 }
 
@@ -41,27 +45,50 @@ struct ShardSet {
 pub(crate) fn missing_shards(shards: &[Shard]) -> Vec<MissingShards> {
     let mut sets: BTreeMap<(PathBuf, u64), ShardSet> = BTreeMap::new();
     for shard in shards {
-        let Some((set, index, of)) = set_member(&shard.path) else { continue };
-        let (Ok(number), Ok(count)) = (index.parse(), of.parse()) else { continue };
-        let new = || ShardSet { present: BTreeSet::new(), index: index.clone(), path: shard.path.clone() };
+        let Some((set, index, of)) = set_member(&shard.path) else {
+            continue;
+        };
+        let (Ok(number), Ok(count)) = (index.parse(), of.parse()) else {
+            continue;
+        };
+        let new = || ShardSet {
+            present: BTreeSet::new(),
+            index: index.clone(),
+            path: shard.path.clone(),
+        };
         let set = sets.entry((set, count)).or_insert_with(new);
         set.present.insert(number);
         if index.len() < set.index.len() {
             (set.index, set.path) = (index, shard.path.clone());
         }
     }
-    sets.into_iter().filter_map(|((_, of), set)| missing_of(&set, of)).collect()
+    sets.into_iter()
+        .filter_map(|((_, of), set)| missing_of(&set, of))
+        .collect()
 }
 
-/// Returns the missing shards of a set of `of` shards; `None` if it is complete, or if a number is not below `of`, so that
-/// the names only look like those of shards.
-fn missing_of(ShardSet { present, index, path }: &ShardSet, of: u64) -> Option<MissingShards> {
+/// Returns the missing shards of a set of `of` shards; `None` if it is complete, or if a number is
+/// not below `of`, so that the names only look like those of shards.
+fn missing_of(
+    ShardSet {
+        present,
+        index,
+        path,
+    }: &ShardSet,
+    of: u64,
+) -> Option<MissingShards> {
     let is_numbered = present.range(of..).next().is_none();
-    let first = (0..of).find(|number| !present.contains(number)).filter(|_| is_numbered)?;
+    let first = (0..of)
+        .find(|number| !present.contains(number))
+        .filter(|_| is_numbered)?;
     let name = path.file_name()?.to_string_lossy();
     let number = format!("-{first:0width$}-of-", width = index.len());
     let first = path.with_file_name(name.replacen(&format!("-{index}-of-"), &number, 1));
-    Some(MissingShards { first, missing: of - present.len() as u64, of })
+    Some(MissingShards {
+        first,
+        missing: of - present.len() as u64,
+        of,
+    })
 }
 
 #[cfg(test)]
@@ -73,9 +100,19 @@ mod tests {
 
     #[track_caller]
     fn check(present: &[&str], expect: &[&str]) {
-        let shard = |path: &&str| Shard::file(path.into(), Path::new(path).into(), 1, ShardFormat::TfRecord);
+        let shard = |path: &&str| {
+            Shard::file(
+                path.into(),
+                Path::new(path).into(),
+                1,
+                ShardFormat::TfRecord,
+            )
+        };
         let found = missing_shards(&present.iter().map(shard).collect::<Vec<_>>());
-        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            expect
+        );
     }
 
     #[test]
@@ -88,11 +125,20 @@ mod tests {
             &["a.tfrecord-2-of-4", "a.tfrecord-3-of-4", "b-0-of-1", "c"],
             &["2 of 4 shards are missing, the first a.tfrecord-0-of-4"],
         );
-        let unpadded: Vec<_> = (1..12).rev().map(|index| format!("t-{index}-of-12")).collect();
+        let unpadded: Vec<_> = (1..12)
+            .rev()
+            .map(|index| format!("t-{index}-of-12"))
+            .collect();
         let unpadded: Vec<_> = unpadded.iter().map(String::as_str).collect();
-        check(&unpadded, &["1 of 12 shards is missing, the first t-0-of-12"]);
+        check(
+            &unpadded,
+            &["1 of 12 shards is missing, the first t-0-of-12"],
+        );
         // Extensions do not matter, folders do.
-        check(&["t-00000-of-00002.tfrecord", "t-00001-of-00002.tfrecord.gz"], &[]);
+        check(
+            &["t-00000-of-00002.tfrecord", "t-00001-of-00002.tfrecord.gz"],
+            &[],
+        );
         check(
             &["x/t-00000-of-00002", "y/t-00001-of-00002"],
             &[
@@ -101,6 +147,15 @@ mod tests {
             ],
         );
         // Names that only look like those of shards.
-        check(&["a-00000-of-00002", "a-00001-of-00002", "x-7-of-3", "of-the-of-5", "a-0-of-99999999999999999999"], &[]);
+        check(
+            &[
+                "a-00000-of-00002",
+                "a-00001-of-00002",
+                "x-7-of-3",
+                "of-the-of-5",
+                "a-0-of-99999999999999999999",
+            ],
+            &[],
+        );
     }
 }

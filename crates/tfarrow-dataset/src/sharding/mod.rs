@@ -1,4 +1,5 @@
-//! Shards: one shard of a data set, the naming, order and completeness of sets of shards, and their division into parts.
+//! Shards: one shard of a data set, the naming, order and completeness of sets of shards, and their
+//! division into parts.
 
 pub(crate) mod address;
 pub(crate) mod dataset_info;

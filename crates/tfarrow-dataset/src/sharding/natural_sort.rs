@@ -11,7 +11,10 @@ pub(crate) fn compare(a: &Path, b: &Path) -> Ordering {
             (None, None) => return a.cmp(b),
             (None, Some(_)) => Ordering::Less,
             (Some(_), None) => Ordering::Greater,
-            (Some(a), Some(b)) => names(a.as_os_str().as_encoded_bytes(), b.as_os_str().as_encoded_bytes()),
+            (Some(a), Some(b)) => names(
+                a.as_os_str().as_encoded_bytes(),
+                b.as_os_str().as_encoded_bytes(),
+            ),
         };
         if order != Ordering::Equal {
             return order;
@@ -19,7 +22,8 @@ pub(crate) fn compare(a: &Path, b: &Path) -> Ordering {
     }
 }
 
-/// Compares two names. Names that differ only in leading zeros of numbers are compared by their bytes.
+/// Compares two names. Names that differ only in leading zeros of numbers are compared by their
+/// bytes.
 fn names(a: &[u8], b: &[u8]) -> Ordering {
     let (mut left, mut right) = (a, b);
     loop {
@@ -29,7 +33,10 @@ fn names(a: &[u8], b: &[u8]) -> Ordering {
                 let (number, rest) = digits(left);
                 let (other, other_rest) = digits(right);
                 (left, right) = (rest, other_rest);
-                number.len().cmp(&other.len()).then_with(|| number.cmp(other))
+                number
+                    .len()
+                    .cmp(&other.len())
+                    .then_with(|| number.cmp(other))
             }
             (Some((x, rest)), Some((y, other_rest))) if x == y => {
                 (left, right) = (rest, other_rest);
@@ -45,9 +52,15 @@ fn names(a: &[u8], b: &[u8]) -> Ordering {
 
 /// Splits the digits at the start of `bytes`, without leading zeros, from the rest.
 fn digits(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let end = bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(bytes.len());
     let (digits, rest) = bytes.split_at(end);
-    let zeros = digits.iter().position(|digit| *digit != b'0').unwrap_or(digits.len());
+    let zeros = digits
+        .iter()
+        .position(|digit| *digit != b'0')
+        .unwrap_or(digits.len());
     (digits.get(zeros..).unwrap_or_default(), rest)
 }
 
@@ -78,7 +91,11 @@ mod tests {
         for (i, a) in sorted.iter().enumerate() {
             for (j, b) in sorted.iter().enumerate() {
                 if !(*a == "a1" && *b == "a01" || *a == "a01" && *b == "a1") {
-                    assert_eq!(compare(Path::new(a), Path::new(b)), i.cmp(&j), "{a} and {b}");
+                    assert_eq!(
+                        compare(Path::new(a), Path::new(b)),
+                        i.cmp(&j),
+                        "{a} and {b}"
+                    );
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Parts of a data set: the shards that each of several processes reads, such as the jobs of an array on a cluster.
+//! Parts of a data set: the shards that each of several processes reads, such as the jobs of an
+//! array on a cluster.
 //!
 //! ```text
 //! sizes of shards   4  4  9  3  1
@@ -12,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Result, Shard};
 
-/// One of several parts of a data set, written as `3/16`. Parts are numbered from 0, as batch systems number the jobs of an array
-/// and as shards are numbered.
+/// One of several parts of a data set, written as `3/16`. Parts are numbered from 0, as batch
+/// systems number the jobs of an array and as shards are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Part {
     index: usize,
@@ -38,31 +39,38 @@ impl Part {
 
     /// Returns the indices of the shards of this part. Each shard is in exactly one part.
     ///
-    /// The division depends on the sizes of the shards and their order alone, so that processes that find the same shards agree on
-    /// it without a message. See [`divide`].
+    /// The division depends on the sizes of the shards and their order alone, so that processes
+    /// that find the same shards agree on it without a message. See [`divide`].
     pub fn range(self, shards: &[Shard]) -> Range<usize> {
         let sizes: Vec<_> = shards.iter().map(|shard| shard.size).collect();
         // Where there are fewer shards than parts, the last parts have none.
-        divide(&sizes, self.count).get(self.index).cloned().unwrap_or(shards.len()..shards.len())
+        divide(&sizes, self.count)
+            .get(self.index)
+            .cloned()
+            .unwrap_or(shards.len()..shards.len())
     }
 
-    /// Copies the shards of this part that need a local copy, as [`Shard::spool_for_scan`] does, and all such CSV and JSON files,
-    /// whose columns have the types of all of them. None of the shards may be a [stream](Shard::is_stream): its size, by which the
-    /// shards are divided, is known only after the copy.
+    /// Copies the shards of this part that need a local copy, as [`Shard::spool_for_scan`] does,
+    /// and all such CSV and JSON files, whose columns have the types of all of them. None of the
+    /// shards may be a [stream](Shard::is_stream): its size, by which the shards are divided, is
+    /// known only after the copy.
     ///
     /// # Errors
     /// An I/O error.
     pub fn spool_for_scan(self, shards: &mut [Shard]) -> Result<()> {
         let own = self.range(shards);
         let mut shards = shards.iter_mut().enumerate();
-        shards.try_for_each(|(number, shard)| match own.contains(&number) || shard.format.is_text() {
-            true => shard.spool_for_scan(),
-            false => Ok(()),
+        shards.try_for_each(|(number, shard)| {
+            match own.contains(&number) || shard.format.is_text() {
+                true => shard.spool_for_scan(),
+                false => Ok(()),
+            }
         })
     }
 }
 
-/// Divides items of these sizes, in their order, into at most `count` ranges of about the same size in all, none of which is empty.
+/// Divides items of these sizes, in their order, into at most `count` ranges of about the same size
+/// in all, none of which is empty.
 ///
 /// ```
 /// use tfarrow_dataset::divide;
@@ -112,9 +120,15 @@ pub enum NotAPart {
 impl fmt::Display for NotAPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax => f.write_str("expected the number of the part, from 0, and that of all parts, such as 3/16"),
+            Self::Syntax => f.write_str(
+                "expected the number of the part, from 0, and that of all parts, such as 3/16",
+            ),
             Self::Number(0) => f.write_str("there is no part of 0 parts"),
-            Self::Number(count) => write!(f, "parts are numbered from 0: the last of {count} is {}/{count}", count - 1),
+            Self::Number(count) => write!(
+                f,
+                "parts are numbered from 0: the last of {count} is {}/{count}",
+                count - 1
+            ),
         }
     }
 }
@@ -146,7 +160,9 @@ mod tests {
 
     fn divided(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
         let shards = shards(sizes);
-        (0..count).map(|index| Part::new(index, count).unwrap().range(&shards)).collect()
+        (0..count)
+            .map(|index| Part::new(index, count).unwrap().range(&shards))
+            .collect()
     }
 
     #[test]
@@ -161,13 +177,28 @@ mod tests {
 
     #[test]
     fn parts_are_parsed() {
-        assert_eq!("3/16".parse(), Ok(Part { index: 3, count: 16 }));
+        assert_eq!(
+            "3/16".parse(),
+            Ok(Part {
+                index: 3,
+                count: 16
+            })
+        );
         assert_eq!("3/16".parse::<Part>().unwrap().to_string(), "3/16");
         for (text, message) in [
-            ("16/16", "parts are numbered from 0: the last of 16 is 15/16"),
+            (
+                "16/16",
+                "parts are numbered from 0: the last of 16 is 15/16",
+            ),
             ("0/0", "there is no part of 0 parts"),
-            ("3", "expected the number of the part, from 0, and that of all parts, such as 3/16"),
-            ("-1/2", "expected the number of the part, from 0, and that of all parts, such as 3/16"),
+            (
+                "3",
+                "expected the number of the part, from 0, and that of all parts, such as 3/16",
+            ),
+            (
+                "-1/2",
+                "expected the number of the part, from 0, and that of all parts, such as 3/16",
+            ),
         ] {
             assert_eq!(text.parse::<Part>().unwrap_err().to_string(), message);
         }

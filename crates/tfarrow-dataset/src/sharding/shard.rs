@@ -25,11 +25,12 @@ use crate::{
     store::object::Object,
 };
 
-/// The temporary copies that this process has made of streams and objects. Some may have been removed already.
+/// The temporary copies that this process has made of streams and objects. Some may have been
+/// removed already.
 static COPIES: PerProcess<Lock<Vec<PathBuf>>> = PerProcess::new();
 
-/// Removes the temporary copies of streams and objects that this process has made: for a program that exits immediately, such
-/// as after a signal, without dropping each [`Shard`].
+/// Removes the temporary copies of streams and objects that this process has made: for a program
+/// that exits immediately, such as after a signal, without dropping each [`Shard`].
 #[doc(hidden)]
 pub fn remove_copies() {
     for copy in COPIES.get(Lock::default).lock().drain(..) {
@@ -58,23 +59,27 @@ impl Drop for TempCopy {
 pub struct Shard {
     /// The path of the file or the URL of the object; `-` for standard input.
     pub path: PathBuf,
-    /// The name in the data set: the path below the folder that is read, or below the fixed part of a glob. It is relative,
-    /// without `..`.
+    /// The name in the data set: the path below the folder that is read, or below the fixed part of
+    /// a glob. It is relative, without `..`.
     pub name: PathBuf,
     /// Size in bytes as stored; 0 for a stream, whose size is not known.
     pub size: u64,
-    /// The format. A file that was named itself, and has no known format, counts as TFRecord: reading it reports the error.
+    /// The format. A file that was named itself, and has no known format, counts as TFRecord:
+    /// reading it reports the error.
     pub format: ShardFormat,
     head: HeadInfo,
-    /// The absolute path of the file, if another process named it by a path relative to its own folder.
+    /// The absolute path of the file, if another process named it by a path relative to its own
+    /// folder.
     located: Option<Arc<PathBuf>>,
     /// Set if the source can be read only once.
     stream: bool,
     /// The temporary copy, if there is one.
     spool: Option<Arc<TempCopy>>,
-    /// The object, for a shard in a store. It is larger than the rest of a shard, and most shards are files.
+    /// The object, for a shard in a store. It is larger than the rest of a shard, and most shards
+    /// are files.
     object: Option<Arc<Object>>,
-    /// The columns and the number of rows of a CSV or JSON file, once they were inferred. Clones share them.
+    /// The columns and the number of rows of a CSV or JSON file, once they were inferred. Clones
+    /// share them.
     text_columns: Arc<OnceLock<(SchemaRef, u64)>>,
     /// The columns of folders, which are those of the data set.
     folder_columns: Arc<[FolderColumn]>,
@@ -103,10 +108,16 @@ impl Shard {
         }
     }
 
-    /// Creates a shard with these properties, for messages and reports about it. Its data cannot be read: the other process may have
-    /// had a store or a file system of its own.
+    /// Creates a shard with these properties, for messages and reports about it. Its data cannot be
+    /// read: the other process may have had a store or a file system of its own.
     pub fn of_state(state: ShardState) -> Self {
-        let ShardState { path, name, size, format, compression } = state;
+        let ShardState {
+            path,
+            name,
+            size,
+            format,
+            compression,
+        } = state;
         let mut shard = Self::file(path.into(), name.into(), size, format);
         shard.head.compression = compression;
         shard
@@ -117,22 +128,49 @@ impl Shard {
         let head = HeadInfo::default();
         let (text_columns, folder_columns) = Default::default();
         let (located, stream, spool, object) = (None, false, None, None);
-        Self { path, name, size, format, head, located, stream, spool, object, text_columns, folder_columns }
+        Self {
+            path,
+            name,
+            size,
+            format,
+            head,
+            located,
+            stream,
+            spool,
+            object,
+            text_columns,
+            folder_columns,
+        }
     }
 
     /// Creates a shard that can be read only once: standard input, a pipe, a device.
     pub(crate) fn stream(path: PathBuf, name: PathBuf) -> Self {
-        Self { stream: true, ..Self::file(path, name, 0, ShardFormat::TfRecord) }
+        Self {
+            stream: true,
+            ..Self::file(path, name, 0, ShardFormat::TfRecord)
+        }
     }
 
     /// Creates a shard that is an object in a store, whose URL is `path`.
-    pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat, object: Object) -> Self {
-        Self { object: Some(Arc::new(object)), ..Self::file(path, name, size, format) }
+    pub(crate) fn remote(
+        path: PathBuf,
+        name: PathBuf,
+        size: u64,
+        format: ShardFormat,
+        object: Object,
+    ) -> Self {
+        Self {
+            object: Some(Arc::new(object)),
+            ..Self::file(path, name, size, format)
+        }
     }
 
     /// Returns the shard with the absolute path of its file; `None` if that is its path.
     pub(crate) fn with_located(self, located: Option<PathBuf>) -> Self {
-        Self { located: located.map(Arc::new), ..self }
+        Self {
+            located: located.map(Arc::new),
+            ..self
+        }
     }
 
     /// Returns the shard with properties that its first bytes show.
@@ -145,7 +183,8 @@ impl Shard {
         self.head = head;
     }
 
-    /// The compression, if the first bytes were read, and a valid record follows or the file has no data.
+    /// The compression, if the first bytes were read, and a valid record follows or the file has no
+    /// data.
     pub fn compression(&self) -> Option<Compression> {
         self.head.compression
     }
@@ -155,29 +194,35 @@ impl Shard {
         self.head.payload
     }
 
-    /// The version of the data: the ETag of an object, or the time of the last change of a file, or of an object whose store has
-    /// no ETags. `None` if it is not known.
+    /// The version of the data: the ETag of an object, or the time of the last change of a file, or
+    /// of an object whose store has no ETags. `None` if it is not known.
     pub fn version(&self) -> Option<String> {
         if let Some(object) = &self.object {
             return Some(object.version.clone());
         }
-        let changed = fs::metadata(self.local_path()).and_then(|metadata| metadata.modified()).ok()?;
+        let changed = fs::metadata(self.local_path())
+            .and_then(|metadata| metadata.modified())
+            .ok()?;
         let changed = changed.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         Some(changed.as_nanos().to_string())
     }
 
-    /// Returns whether each read of a range fails if the data has another version. A store without ETags cannot check it.
+    /// Returns whether each read of a range fails if the data has another version. A store without
+    /// ETags cannot check it.
     pub(crate) fn checks_version(&self) -> bool {
         self.object.as_ref().is_none_or(|object| object.has_tag())
     }
 
-    /// The columns of a CSV or JSON file, and its number of rows: those of an earlier call for this shard or a clone of it, or
-    /// the result of `infer`, which reads the file.
+    /// The columns of a CSV or JSON file, and its number of rows: those of an earlier call for this
+    /// shard or a clone of it, or the result of `infer`, which reads the file.
     ///
     /// # Errors
     /// Those of `infer`.
     #[doc(hidden)]
-    pub fn text_columns(&self, infer: impl FnOnce() -> Result<(SchemaRef, u64)>) -> Result<(SchemaRef, u64)> {
+    pub fn text_columns(
+        &self,
+        infer: impl FnOnce() -> Result<(SchemaRef, u64)>,
+    ) -> Result<(SchemaRef, u64)> {
         match self.text_columns.get() {
             Some(known) => Ok(known.clone()),
             // If two threads infer at the same time, the results are equal.
@@ -191,8 +236,9 @@ impl Shard {
         self.text_columns.get().is_some()
     }
 
-    /// The columns of the folders `key=value` that the shard is in below its source, which rows and records have besides their
-    /// own. All shards that [`resolve`](crate::resolve) returns together have the same columns.
+    /// The columns of the folders `key=value` that the shard is in below its source, which rows and
+    /// records have besides their own. All shards that [`resolve`](crate::resolve) returns together
+    /// have the same columns.
     pub fn folder_columns(&self) -> &[FolderColumn] {
         &self.folder_columns
     }
@@ -206,18 +252,33 @@ impl Shard {
     #[doc(hidden)]
     pub fn with_name(self, name: PathBuf, keys: &[&str]) -> Self {
         let folder_columns = columns_of_name(&name, keys);
-        Self { name, folder_columns, ..self }
+        Self {
+            name,
+            folder_columns,
+            ..self
+        }
     }
 
-    /// Returns the shard without columns of folders, for a reader that has these columns otherwise, or needs none.
+    /// Returns the shard without columns of folders, for a reader that has these columns otherwise,
+    /// or needs none.
     pub fn without_folder_columns(self) -> Self {
-        Self { folder_columns: Arc::default(), ..self }
+        Self {
+            folder_columns: Arc::default(),
+            ..self
+        }
     }
 
     /// Returns the shard without the columns of these folder keys.
     pub fn without_folder_keys(self, keys: &[String]) -> Self {
-        let others = self.folder_columns.iter().filter(|column| !keys.contains(&column.key)).cloned();
-        Self { folder_columns: others.collect(), ..self }
+        let others = self
+            .folder_columns
+            .iter()
+            .filter(|column| !keys.contains(&column.key))
+            .cloned();
+        Self {
+            folder_columns: others.collect(),
+            ..self
+        }
     }
 
     /// The columns of folders as features that all records of the shard have.
@@ -232,12 +293,15 @@ impl Shard {
 
     /// The path of the file itself, without a local copy.
     pub(crate) fn located(&self) -> &Path {
-        self.located.as_ref().map_or(self.path.as_path(), |path| path.as_path())
+        self.located
+            .as_ref()
+            .map_or(self.path.as_path(), |path| path.as_path())
     }
 
     /// The object whose first bytes were not read, if the shard is one.
     pub(crate) fn unread_object(&self) -> Option<&Object> {
-        self.object().filter(|_| self.is_remote() && self.head.compression.is_none())
+        self.object()
+            .filter(|_| self.is_remote() && self.head.compression.is_none())
     }
 
     /// Returns whether the shard is in a store, without a local copy.
@@ -255,61 +319,85 @@ impl Shard {
         self.stream
     }
 
-    /// Returns whether the shard can be read only once and from its start: standard input or a pipe, without a local copy.
+    /// Returns whether the shard can be read only once and from its start: standard input or a
+    /// pipe, without a local copy.
     pub fn is_stream(&self) -> bool {
         self.stream && self.spool.is_none()
     }
 
-    /// Returns whether the shard is a file of a web server that cannot be read in parts, or by its path alone, because the
-    /// server supports no ranges or the URL has a query; without a local copy.
+    /// Returns whether the shard is a file of a web server that cannot be read in parts, or by its
+    /// path alone, because the server supports no ranges or the URL has a query; without a local
+    /// copy.
     #[doc(hidden)]
     pub fn needs_local_copy(&self) -> bool {
-        self.spool.is_none() && self.object.as_ref().is_some_and(|object| !object.is_plain())
+        self.spool.is_none()
+            && self
+                .object
+                .as_ref()
+                .is_some_and(|object| !object.is_plain())
     }
 
-    /// The path to open: that of the local copy that [`spool`](Self::spool) made, or else [`path`](Self::path). It is not
-    /// a file's path if the shard [is a stream](Self::is_stream) or [is remote](Self::is_remote).
+    /// The path to open: that of the local copy that [`spool`](Self::spool) made, or else
+    /// [`path`](Self::path). It is not a file's path if the shard [is a stream](Self::is_stream) or
+    /// [is remote](Self::is_remote).
     pub fn local_path(&self) -> &Path {
-        self.spool.as_ref().map_or(self.located(), |copy| &copy.path)
+        self.spool
+            .as_ref()
+            .map_or(self.located(), |copy| &copy.path)
     }
 
-    /// Copies the shard to a temporary file if it can be read only once, or cannot be read in parts, and determines its
-    /// format and size. Does nothing for other shards. The copy is removed when the last clone of the shard is dropped
-    /// in the process that made it: a child that it forks can read the copy until then.
+    /// Copies the shard to a temporary file if it can be read only once, or cannot be read in
+    /// parts, and determines its format and size. Does nothing for other shards. The copy is
+    /// removed when the last clone of the shard is dropped in the process that made it: a child
+    /// that it forks can read the copy until then.
     ///
     /// # Errors
     /// An I/O error.
     pub fn spool(&mut self) -> Result<()> {
-        if self.is_stream() || self.needs_local_copy() { self.copy() } else { Ok(()) }
+        if self.is_stream() || self.needs_local_copy() {
+            self.copy()
+        } else {
+            Ok(())
+        }
     }
 
-    /// Copies the shard to a temporary file as [`spool`](Self::spool) does, and also if it is of another format than TFRecord in a
-    /// store, which cannot be read from start to end once.
+    /// Copies the shard to a temporary file as [`spool`](Self::spool) does, and also if it is of
+    /// another format than TFRecord in a store, which cannot be read from start to end once.
     ///
     /// # Errors
     /// An I/O error.
     pub fn spool_for_scan(&mut self) -> Result<()> {
         self.spool()?;
-        if self.is_remote() { self.spool_columnar() } else { Ok(()) }
+        if self.is_remote() {
+            self.spool_columnar()
+        } else {
+            Ok(())
+        }
     }
 
     fn copy(&mut self) -> Result<()> {
         let wrap = |error| Error::io(&self.path, error);
         let mut source = self.open().map_err(wrap)?;
         let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
-        COPIES.get(Lock::default).lock().push(copy.path().to_owned());
+        COPIES
+            .get(Lock::default)
+            .lock()
+            .push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
         let (format, head) = ShardFormat::sniff_head(&copy)?;
         let format = format.or_else(|| ShardFormat::of_name(&self.path));
         self.format = ShardFormat::of_named(format, &head, &self.path);
         self.head = head;
-        self.spool = Some(Arc::new(TempCopy { path: copy, process: process::id() }));
+        self.spool = Some(Arc::new(TempCopy {
+            path: copy,
+            process: process::id(),
+        }));
         Ok(())
     }
 
-    /// Copies the shard to a temporary file if it is Parquet or Arrow, which cannot be read from start to end, and is
-    /// standard input or remote. Does nothing for other shards.
+    /// Copies the shard to a temporary file if it is Parquet or Arrow, which cannot be read from
+    /// start to end, and is standard input or remote. Does nothing for other shards.
     ///
     /// # Errors
     /// An I/O error.
@@ -321,14 +409,17 @@ impl Shard {
             return Ok(());
         }
         let mut stdin = io::stdin().lock();
-        let head = stdin.fill_buf().map_err(|error| Error::io(&self.path, error))?;
+        let head = stdin
+            .fill_buf()
+            .map_err(|error| Error::io(&self.path, error))?;
         let is_columnar = ShardFormat::columnar_of_head(head).is_some();
         // The bytes stay in the buffer of standard input for the next reader.
         drop(stdin);
         if is_columnar { self.spool() } else { Ok(()) }
     }
 
-    /// Reads all bytes of the shard, as they are stored; only the first ones of a shard that does not begin with `magic`.
+    /// Reads all bytes of the shard, as they are stored; only the first ones of a shard that does
+    /// not begin with `magic`.
     ///
     /// # Errors
     /// An I/O error, and more than `most` bytes.
@@ -337,7 +428,10 @@ impl Shard {
         let wrap = |error| Error::io(&self.path, error);
         let mut bytes = Vec::new();
         let mut file = self.open().map_err(wrap)?;
-        file.by_ref().take(magic.len() as u64).read_to_end(&mut bytes).map_err(wrap)?;
+        file.by_ref()
+            .take(magic.len() as u64)
+            .read_to_end(&mut bytes)
+            .map_err(wrap)?;
         if bytes != magic {
             return Ok(bytes);
         }
@@ -352,17 +446,21 @@ impl Shard {
         Ok(bytes)
     }
 
-    /// Opens a plain file or object for reading from the byte `from` on. Reading fails if the file has become shorter than
-    /// when it was listed.
+    /// Opens a plain file or object for reading from the byte `from` on. Reading fails if the file
+    /// has become shorter than when it was listed.
     pub(crate) fn open_at(&self, from: u64) -> io::Result<Box<dyn Read + Send>> {
         match &self.object {
             Some(object) if self.spool.is_none() => Ok(object.open_at(from)),
-            _ => Ok(Box::new(ListedFile::open_at(self.local_path(), from, self.size)?)),
+            _ => Ok(Box::new(ListedFile::open_at(
+                self.local_path(),
+                from,
+                self.size,
+            )?)),
         }
     }
 
-    /// Opens the shard for reading from its start, as it is stored. Reading fails if the file has become shorter than when it was
-    /// listed.
+    /// Opens the shard for reading from its start, as it is stored. Reading fails if the file has
+    /// become shorter than when it was listed.
     ///
     /// # Errors
     /// An I/O error.
@@ -383,7 +481,12 @@ mod tests {
     fn a_file_with_another_magic_number_is_not_read() {
         let file = NamedTempFile::new().unwrap();
         fs::write(file.path(), b"magic and more").unwrap();
-        let shard = Shard::file(file.path().to_owned(), "a".into(), 14, ShardFormat::TfRecord);
+        let shard = Shard::file(
+            file.path().to_owned(),
+            "a".into(),
+            14,
+            ShardFormat::TfRecord,
+        );
         assert_eq!(shard.read_all(b"magic", 100).unwrap(), b"magic and more");
         assert_eq!(shard.read_all(b"other", 100).unwrap(), b"magic");
         assert!(shard.read_all(b"magic", 13).is_err());

@@ -24,5 +24,9 @@ pub fn without_folder_columns(shards: &[Shard]) -> Cow<'_, [Shard]> {
     if shards.iter().all(|shard| shard.folder_columns().is_empty()) {
         return Cow::Borrowed(shards);
     }
-    shards.iter().cloned().map(Shard::without_folder_columns).collect()
+    shards
+        .iter()
+        .cloned()
+        .map(Shard::without_folder_columns)
+        .collect()
 }

@@ -14,7 +14,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar},
+    file_names::{
+        is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar,
+    },
     format::{magic, sniff::HeadInfo},
     sharding::{address::PATHS_OF_PROCESSES, glob::Glob, missing::missing_shards, spec::ShardSpec},
     store::location::invalid_source,
@@ -32,10 +34,16 @@ pub(super) fn find_by_spec(spec: &ShardSpec<'_>, filter: FormatFilter) -> Result
         let metadata = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
         named_file(&path, &metadata, filter)
     };
-    Ok(Resolved::of(spec.files()?.into_iter().map(file).collect::<Result<Vec<_>>>()?))
+    Ok(Resolved::of(
+        spec.files()?
+            .into_iter()
+            .map(file)
+            .collect::<Result<Vec<_>>>()?,
+    ))
 }
 
-/// Returns the shard that a file is, whatever its format. A pipe is a stream, and so is an open file of the process.
+/// Returns the shard that a file is, whatever its format. A pipe is a stream, and so is an open
+/// file of the process.
 ///
 /// # Errors
 /// An I/O error, and another device, or a file that the system makes.
@@ -53,26 +61,37 @@ pub(super) fn named_file(path: &Path, metadata: &Metadata, filter: FormatFilter)
             let format = ShardFormat::of_named(format, &head, path);
             Ok(Shard::file(path.to_owned(), name, metadata.len(), format).with_head(head))
         }
-        Err(error) if filter == FormatFilter::ToVerify && !error.is_machine() => Ok(unreadable_as(path, name)),
+        Err(error) if filter == FormatFilter::ToVerify && !error.is_machine() => {
+            Ok(unreadable_as(path, name))
+        }
         Err(error) => Err(error),
     }
 }
 
-/// Checks that a source which is no file may be read as a stream: a pipe, or what the process has as an open file, such as
-/// `/dev/stdin`. Another device may never end.
+/// Checks that a source which is no file may be read as a stream: a pipe, or what the process has
+/// as an open file, such as `/dev/stdin`. Another device may never end.
 ///
 /// # Errors
 /// A device, or a socket.
 fn check_stream(path: &Path, metadata: &Metadata) -> Result<()> {
-    match is_pipe(metadata) || PATHS_OF_PROCESSES.iter().any(|folder| path.starts_with(folder)) {
+    match is_pipe(metadata)
+        || PATHS_OF_PROCESSES
+            .iter()
+            .any(|folder| path.starts_with(folder))
+    {
         true => Ok(()),
         false => Err(not_regular(path)),
     }
 }
 
-/// Returns whether a file is in a folder of the system, whose files have the size 0 and any content, which may never end.
+/// Returns whether a file is in a folder of the system, whose files have the size 0 and any
+/// content, which may never end.
 fn is_of_system(path: &Path) -> bool {
-    fs::canonicalize(path).is_ok_and(|path| FOLDERS_OF_SYSTEM.iter().any(|folder| path.starts_with(folder)))
+    fs::canonicalize(path).is_ok_and(|path| {
+        FOLDERS_OF_SYSTEM
+            .iter()
+            .any(|folder| path.starts_with(folder))
+    })
 }
 
 fn not_regular(path: &Path) -> Error {
@@ -99,39 +118,62 @@ fn unreadable_as(path: &Path, name: PathBuf) -> Shard {
 }
 
 fn file_name(path: &Path) -> PathBuf {
-    path.file_name().map_or_else(|| "records".into(), PathBuf::from)
+    path.file_name()
+        .map_or_else(|| "records".into(), PathBuf::from)
 }
 
 /// Finds the shards in a folder and below it.
 ///
 /// # Errors
 /// There is no shard, or an I/O error.
-pub(super) fn find_in_folder(folder: &Path, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Resolved> {
+pub(super) fn find_in_folder(
+    folder: &Path,
+    filter: FormatFilter,
+    exclude: Exclude<'_>,
+) -> Result<Resolved> {
     let mut search = Search::new(folder, filter);
     search.folder(folder)?;
     let searched = format!("no {} file in this folder or below it", filter.name());
     let found = search.finish(folder, searched, exclude)?;
-    Ok(Resolved { missing: missing_shards(&found.shards), ..found })
+    Ok(Resolved {
+        missing: missing_shards(&found.shards),
+        ..found
+    })
 }
 
 /// Finds the shards that match a glob.
 ///
 /// # Errors
 /// The glob is invalid, there is no shard, or an I/O error.
-pub(super) fn find_by_glob(pattern: &str, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Resolved> {
+pub(super) fn find_by_glob(
+    pattern: &str,
+    filter: FormatFilter,
+    exclude: Exclude<'_>,
+) -> Result<Resolved> {
     let glob = Glob::new(pattern).map_err(|error| Error::new(pattern, ErrorKind::Glob(error)))?;
     let mut search = Search::new(&glob.prefix, filter);
-    let start = if glob.prefix.as_os_str().is_empty() { Path::new(".") } else { &glob.prefix };
+    let start = if glob.prefix.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        &glob.prefix
+    };
     if !start.is_dir() {
         let searched = format!("{} is not a folder", start.display());
         return search.finish(Path::new(pattern), searched, exclude);
     }
     search.glob(start, &glob)?;
-    let place = if start == Path::new(".") { "this folder".to_owned() } else { start.display().to_string() };
+    let place = if start == Path::new(".") {
+        "this folder".to_owned()
+    } else {
+        start.display().to_string()
+    };
     let searched = match (search.files, search.matches) {
         (0, _) => format!("{place} contains no files"),
         (files, 0) => format!("none of {files} files in {place} matches"),
-        (_, matches) => format!("of {matches} files that match in {place}, none is {}", filter.name()),
+        (_, matches) => format!(
+            "of {matches} files that match in {place}, none is {}",
+            filter.name()
+        ),
     };
     search.finish(Path::new(pattern), searched, exclude)
 }
@@ -174,7 +216,9 @@ impl Search {
         let root = fs::canonicalize(folder).map_err(|error| Error::io(folder, error))?;
         let mut walk = walk(folder, usize::MAX);
         let is_hidden = |path: &Path| is_hidden(path.strip_prefix(folder).unwrap_or(path));
-        while let Some(entry) = self.next_entry(&mut walk, |path| !is_hidden(path) && !is_sidecar(path))? {
+        while let Some(entry) =
+            self.next_entry(&mut walk, |path| !is_hidden(path) && !is_sidecar(path))?
+        {
             if entry.depth() == 0 {
                 continue;
             }
@@ -199,7 +243,9 @@ impl Search {
         let (underscore, dot) = (hides('_'), hides('.'));
         let mut walk = walk(start, glob.depth());
         let below = |path: &Path| path.strip_prefix(start).unwrap_or(path).to_owned();
-        while let Some(entry) = self.next_entry(&mut walk, |path| path.is_dir() || glob.matches(&below(path)))? {
+        while let Some(entry) = self.next_entry(&mut walk, |path| {
+            path.is_dir() || glob.matches(&below(path))
+        })? {
             let below = below(entry.path());
             if entry.depth() == 0 {
                 continue;
@@ -244,7 +290,10 @@ impl Search {
             skipped.by_name += 1;
             return Ok(());
         }
-        let size = entry.metadata().map_err(|error| walk_error(&path, error))?.len();
+        let size = entry
+            .metadata()
+            .map_err(|error| walk_error(&path, error))?
+            .len();
         let (format, head) = match sniff(&path, size, found_by, self.filter) {
             Ok((Some(format), head)) => (format, head),
             Ok((None, head)) => {
@@ -264,7 +313,9 @@ impl Search {
         self.names_others |= found_by == FoundBy::Glob && is_other;
         if self.filter.accepts(format) {
             let name = self.name(&path);
-            self.resolved.shards.push(Shard::file(path, name, size, format).with_head(head));
+            self.resolved
+                .shards
+                .push(Shard::file(path, name, size, format).with_head(head));
         } else {
             skipped.unwanted(path);
         }
@@ -276,8 +327,9 @@ impl Search {
         path.strip_prefix(&self.base).unwrap_or(path).to_owned()
     }
 
-    /// Returns the next entry of a walk. Skips links back to a folder that is being walked, whose files are found without
-    /// them, and broken links and folders that the user may not read, unless `is_relevant` returns `true` for the path.
+    /// Returns the next entry of a walk. Skips links back to a folder that is being walked, whose
+    /// files are found without them, and broken links and folders that the user may not read,
+    /// unless `is_relevant` returns `true` for the path.
     ///
     /// # Errors
     /// An I/O error, unless the entry becomes a shard whose reading reports it.
@@ -293,10 +345,15 @@ impl Search {
                 Some(Err(error)) => error,
             };
             let path = without_dot(error.path().unwrap_or(Path::new("")));
-            let is_unreadable = error
-                .io_error()
-                .is_some_and(|e| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied));
-            if error.loop_ancestor().is_some() || is_unreadable && !is_relevant(error.path().unwrap_or(&path)) {
+            let is_unreadable = error.io_error().is_some_and(|e| {
+                matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+                )
+            });
+            if error.loop_ancestor().is_some()
+                || is_unreadable && !is_relevant(error.path().unwrap_or(&path))
+            {
                 continue;
             }
             let error = walk_error(&path, error);
@@ -313,7 +370,11 @@ impl Search {
         exclude(&mut found);
         self.filter.prefer(&mut found, self.names_others);
         found.remove_events();
-        found.skipped_files.looks_like = found.skipped_files.example.as_deref().and_then(magic::known_file);
+        found.skipped_files.looks_like = found
+            .skipped_files
+            .example
+            .as_deref()
+            .and_then(magic::known_file);
         found.or_none(source, searched)
     }
 }
@@ -329,13 +390,22 @@ fn check_log(entry: &DirEntry) -> Result<()> {
 }
 
 /// Determines the format of a file in a folder or glob; `None` if it is not a shard.
-fn sniff(path: &Path, size: u64, found_by: FoundBy, filter: FormatFilter) -> Result<(Option<ShardFormat>, HeadInfo)> {
+fn sniff(
+    path: &Path,
+    size: u64,
+    found_by: FoundBy,
+    filter: FormatFilter,
+) -> Result<(Option<ShardFormat>, HeadInfo)> {
     let is_named = is_shard_name(path);
     let tfrecord = Some(ShardFormat::TfRecord);
     match (filter, size) {
         (FormatFilter::Files, _) => Ok((tfrecord.filter(|_| size > 0), HeadInfo::default())),
-        // Valid Parquet and Arrow files are never empty; empty ones are left by a full disk or a crash.
-        (_, 0) => Ok((ShardFormat::of_name(path).or(tfrecord.filter(|_| is_named)), HeadInfo::default())),
+        // Valid Parquet and Arrow files are never empty; empty ones are left by a full disk or a
+        // crash.
+        (_, 0) => Ok((
+            ShardFormat::of_name(path).or(tfrecord.filter(|_| is_named)),
+            HeadInfo::default(),
+        )),
         _ => {
             let (known, head) = ShardFormat::sniff_head(path)?;
             if head.empty_text(path).is_some() {
@@ -344,19 +414,27 @@ fn sniff(path: &Path, size: u64, found_by: FoundBy, filter: FormatFilter) -> Res
             let known = known.or_else(|| filter.text(path, found_by == FoundBy::Glob));
             let is_tfrecord = known.is_none()
                 && !is_sidecar(path)
-                && (found_by == FoundBy::Glob || is_named || ShardFormat::has_record_after_damage(path)?);
+                && (found_by == FoundBy::Glob
+                    || is_named
+                    || ShardFormat::has_record_after_damage(path)?);
             Ok((if is_tfrecord { tfrecord } else { known }, head))
         }
     }
 }
 
 fn walk(root: &Path, depth: usize) -> walkdir::IntoIter {
-    WalkDir::new(root).follow_links(true).max_depth(depth).sort_by_file_name().into_iter()
+    WalkDir::new(root)
+        .follow_links(true)
+        .max_depth(depth)
+        .sort_by_file_name()
+        .into_iter()
 }
 
 fn walk_error(path: &Path, error: walkdir::Error) -> Error {
     // Only the error of a loop has no I/O error as its cause.
-    let error = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
+    let error = error
+        .into_io_error()
+        .unwrap_or_else(|| io::ErrorKind::Other.into());
     Error::io(path, error)
 }
 

@@ -37,7 +37,8 @@ use crate::{
     system::is_machine,
 };
 
-/// Finds the shards that `sources` name: those of one source after those of another, each in natural order of the paths.
+/// Finds the shards that `sources` name: those of one source after those of another, each in
+/// natural order of the paths.
 ///
 /// Calls [`resolve_filtered`] with [`FormatFilter::Any`].
 ///
@@ -47,40 +48,48 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
     resolve_filtered(sources, FormatFilter::Any).map(|resolved| resolved.shards)
 }
 
-/// Finds the shards that `sources` name: those of one source after those of another, each in natural order of the paths.
+/// Finds the shards that `sources` name: those of one source after those of another, each in
+/// natural order of the paths.
 ///
 /// A source is the first of these that applies:
 /// - `-`: standard input.
-/// - A URL: an object, a folder, a shard spec or a glob in an object store; one file of a web server; `file:///..` is a
-///   path.
+/// - A URL: an object, a folder, a shard spec or a glob in an object store; one file of a web
+///   server; `file:///..` is a path.
 /// - A file: read whatever its format, an empty file as a shard without records.
-/// - A folder: the files in it and below it that have one of the formats in `filter`. Also files that are named like
-///   TFRecord files or numbered like shards, and files with a valid record after a damaged one, so that damage is not
-///   skipped silently. Links to folders inside of the source are not followed, since their files are found anyway.
-/// - A shard spec, `train@10` or `train@10.tfrecord`: the shards `train-00000-of-00010` to `train-00009-of-00010`, with
-///   any extension. All of them must exist; an empty file is a shard without records.
+/// - A folder: the files in it and below it that have one of the formats in `filter`. Also files
+///   that are named like TFRecord files or numbered like shards, and files with a valid record
+///   after a damaged one, so that damage is not skipped silently. Links to folders inside of the
+///   source are not followed, since their files are found anyway.
+/// - A shard spec, `train@10` or `train@10.tfrecord`: the shards `train-00000-of-00010` to
+///   `train-00009-of-00010`, with any extension. All of them must exist; an empty file is a shard
+///   without records.
 /// - A glob (`* ? [..] {a,b} **`): the files that match it, and the files in folders that match it.
 ///
 /// Skipped in folders and globs are:
-/// - files and folders whose names begin with `_` or `.`, unless the glob names them, or the name is that of a folder column, as
-///   `_split=train`; in folders that begin with `_`, files of TensorBoard are found,
+/// - files and folders whose names begin with `_` or `.`, unless the glob names them, or the name
+///   is that of a folder column, as `_split=train`; in folders that begin with `_`, files of
+///   TensorBoard are found,
 /// - files of TensorBoard, whose names contain `tfevents`, if there are other files with records,
-/// - `*.json`, `*.txt`, `*.index`, `*.idx` and `*.tfindex` of no known format, and `tfrds-reader-index.parquet`,
+/// - `*.json`, `*.txt`, `*.index`, `*.idx` and `*.tfindex` of no known format, and
+///   `tfrds-reader-index.parquet`,
 /// - empty files that are not named like shards,
 /// - pipes and devices.
 ///
 /// A file that two sources name is returned once.
 ///
-/// Folders `key=value` below a source, or below the fixed part of a glob, are [columns](Shard::folder_columns) of all shards.
+/// Folders `key=value` below a source, or below the fixed part of a glob, are
+/// [columns](Shard::folder_columns) of all shards.
 ///
 /// # Errors
-/// A source names no shard; the error contains where shards were searched, and which files were skipped. Or an I/O error.
+/// A source names no shard; the error contains where shards were searched, and which files were
+/// skipped. Or an I/O error.
 pub fn resolve_filtered<S: AsRef<OsStr>>(sources: &[S], filter: FormatFilter) -> Result<Resolved> {
     resolve_excluding(sources, filter, &|_| ())
 }
 
-/// Finds the shards that `sources` name, as [`resolve_filtered`] does. `exclude` removes files of each folder or glob before
-/// those are chosen that are probably meant, such as outputs beside the sources.
+/// Finds the shards that `sources` name, as [`resolve_filtered`] does. `exclude` removes files of
+/// each folder or glob before those are chosen that are probably meant, such as outputs beside the
+/// sources.
 ///
 /// # Errors
 /// As [`resolve_filtered`].
@@ -90,12 +99,18 @@ pub fn resolve_excluding<S: AsRef<OsStr>>(
     exclude: Exclude<'_>,
 ) -> Result<Resolved> {
     if sources.is_empty() {
-        return Err(Error::general(ErrorKind::Usage("nothing to read: no source is named")));
+        return Err(Error::general(ErrorKind::Usage(
+            "nothing to read: no source is named",
+        )));
     }
     let mut all = Resolved::default();
     let mut seen = HashSet::new();
     for source in sources {
-        let Resolved { mut shards, skipped_files, missing } = find(source.as_ref(), filter, exclude)?;
+        let Resolved {
+            mut shards,
+            skipped_files,
+            missing,
+        } = find(source.as_ref(), filter, exclude)?;
         all.missing.extend(missing);
         shards.sort_by(|a, b| natural_sort::compare(&a.path, &b.path));
         all.skipped_files.merge(skipped_files);
@@ -109,8 +124,8 @@ pub fn resolve_excluding<S: AsRef<OsStr>>(
     Ok(all)
 }
 
-/// Adds the shards that no earlier source named. Two names of one file in the same source are kept, because links in a
-/// folder may represent equal shards that are stored once.
+/// Adds the shards that no earlier source named. Two names of one file in the same source are kept,
+/// because links in a folder may represent equal shards that are stored once.
 fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBuf>) {
     let mut here = Vec::new();
     for shard in found {
@@ -131,7 +146,9 @@ fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBu
 /// Finds the shards that one source names.
 fn find(source: &OsStr, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Resolved> {
     if source.is_empty() {
-        return Err(Error::general(ErrorKind::Usage("nothing to read: a source has an empty name")));
+        return Err(Error::general(ErrorKind::Usage(
+            "nothing to read: a source has an empty name",
+        )));
     }
     if source == STDIN {
         return Ok(Resolved::of([Shard::stream(STDIN.into(), "stdin".into())]));
@@ -145,14 +162,20 @@ fn find(source: &OsStr, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Re
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => local::find_in_folder(path, filter, exclude),
         Ok(metadata) => Ok(Resolved::of([local::named_file(path, &metadata, filter)?])),
-        Err(error) if filter == FormatFilter::ToVerify && path.is_symlink() && !is_machine(&error) => {
+        Err(error)
+            if filter == FormatFilter::ToVerify && path.is_symlink() && !is_machine(&error) =>
+        {
             Ok(Resolved::of([local::unreadable(path)]))
         }
         Err(error) => match source.to_str() {
-            Some(pattern) if Glob::is_glob(pattern) => local::find_by_glob(pattern, filter, exclude),
+            Some(pattern) if Glob::is_glob(pattern) => {
+                local::find_by_glob(pattern, filter, exclude)
+            }
             text => match text.and_then(ShardSpec::parse) {
                 Some(spec) => local::find_by_spec(&spec, filter),
-                None if text.is_some_and(|text| text.contains("://")) => Err(invalid_source(path, UNKNOWN_URL)),
+                None if text.is_some_and(|text| text.contains("://")) => {
+                    Err(invalid_source(path, UNKNOWN_URL))
+                }
                 None => Err(Error::io(path, error)),
             },
         },
@@ -163,5 +186,6 @@ fn find(source: &OsStr, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Re
 fn path_of_file_url(source: &str) -> Option<String> {
     let path = source.strip_prefix("file://")?;
     let path = path.strip_prefix("localhost").unwrap_or(path);
-    path.starts_with('/').then(|| percent_decode_str(path).decode_utf8_lossy().into_owned())
+    path.starts_with('/')
+        .then(|| percent_decode_str(path).decode_utf8_lossy().into_owned())
 }

@@ -16,7 +16,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    file_names::{is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar},
+    file_names::{
+        is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar,
+    },
     format::sniff::{HeadInfo, TAIL},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
     store::{
@@ -31,8 +33,8 @@ use crate::{
 /// Number of bytes at the start of an object that identify its format.
 const HEAD: u64 = 4 << 10;
 
-/// Finds the shards that a URL names: an object, all objects below a folder, those that match a glob, or those of a shard
-/// spec; on a web server, one file.
+/// Finds the shards that a URL names: an object, all objects below a folder, those that match a
+/// glob, or those of a shard spec; on a web server, one file.
 ///
 /// # Errors
 /// There is no shard, or a request failed.
@@ -51,25 +53,46 @@ pub(super) fn find(source: &str, filter: FormatFilter, exclude: Exclude<'_>) -> 
         && key == location.path
         && let Some(object) = Object::find(&store, key).map_err(failed)?
     {
-        return Ok(Resolved::of([named_object(&location, object, filter).map_err(failed)?]));
+        return Ok(Resolved::of([
+            named_object(&location, object, filter).map_err(failed)?
+        ]));
     }
     if let Some(spec) = ShardSpec::parse(source) {
         let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
         let objects = Object::list(&store, folder).map_err(failed)?;
         let below = |object: Object| Some((below(&object, folder).to_str()?.to_owned(), object));
         let objects = spec.choose(objects.into_iter().filter_map(below))?;
-        let shards = objects.into_iter().map(|object| named_object(&location, object, filter).map_err(failed));
+        let shards = objects
+            .into_iter()
+            .map(|object| named_object(&location, object, filter).map_err(failed));
         return Ok(Resolved::of(shards.collect::<Result<Vec<_>>>()?));
     }
     let objects = Object::list(&store, key).map_err(failed)?;
     let count = objects.len();
-    if let Some(error) = objects.iter().find_map(|object| log_error(source, &below(object, key))) {
+    if let Some(error) = objects
+        .iter()
+        .find_map(|object| log_error(source, &below(object, key)))
+    {
         return Err(error);
     }
     let is_visible = |below: &Path| !is_hidden(below);
-    let found = select(&location, key, objects, (&is_visible, false), filter, exclude).map_err(failed)?;
-    let found = Resolved { missing: missing_shards(&found.shards), ..found };
-    found.or_none(source, format!("no such object, and of {count} objects below that name none is a shard"))
+    let found = select(
+        &location,
+        key,
+        objects,
+        (&is_visible, false),
+        filter,
+        exclude,
+    )
+    .map_err(failed)?;
+    let found = Resolved {
+        missing: missing_shards(&found.shards),
+        ..found
+    };
+    found.or_none(
+        source,
+        format!("no such object, and of {count} objects below that name none is a shard"),
+    )
 }
 
 fn find_by_glob(
@@ -80,26 +103,46 @@ fn find_by_glob(
     exclude: Exclude<'_>,
 ) -> Result<Resolved> {
     let failed = |error: io::Error| Error::io(source, error);
-    let glob = Glob::new(location.path).map_err(|error| Error::new(source, ErrorKind::Glob(error)))?;
+    let glob =
+        Glob::new(location.path).map_err(|error| Error::new(source, ErrorKind::Glob(error)))?;
     let prefix = glob.prefix.to_string_lossy().into_owned();
     let objects = Object::list(store, &prefix).map_err(failed)?;
     let count = objects.len();
     let is_named = |below: &Path| {
-        let shown = if is_numbered_tfrecord(below) { below.parent().unwrap_or(below) } else { below };
+        let shown = if is_numbered_tfrecord(below) {
+            below.parent().unwrap_or(below)
+        } else {
+            below
+        };
         let is_hidden = |first| !glob.names_prefix(first) && has_hidden_part(shown, first);
         glob.matches(below) && !is_hidden('_') && !is_hidden('.')
     };
-    let found = select(location, &prefix, objects, (&is_named, true), filter, exclude).map_err(failed)?;
-    found.or_none(source, format!("of {count} objects there, none that is a shard matches"))
+    let found = select(
+        location,
+        &prefix,
+        objects,
+        (&is_named, true),
+        filter,
+        exclude,
+    )
+    .map_err(failed)?;
+    found.or_none(
+        source,
+        format!("of {count} objects there, none that is a shard matches"),
+    )
 }
 
 /// Returns the one file that the URL of a web server names.
 fn find_http(source: &str, location: &Location<'_>, filter: FormatFilter) -> Result<Shard> {
     let failed = |error: io::Error| Error::io(location.url(location.path), error);
     if location.path.is_empty() || location.path.ends_with('/') || Glob::is_glob(location.path) {
-        return Err(invalid_source(source, "web servers cannot list files: name each file"));
+        return Err(invalid_source(
+            source,
+            "web servers cannot list files: name each file",
+        ));
     }
-    let key = Key::from_url_path(location.path).map_err(|error| failed(object_store::Error::from(error).into()))?;
+    let key = Key::from_url_path(location.path)
+        .map_err(|error| failed(object_store::Error::from(error).into()))?;
     let (store, has_secret) = (location.store()?, location.has_secret());
     let found = wait(async move { Object::find_http(&store, &key, has_secret).await });
     match found.and_then(|object| Ok(object?)).map_err(failed)? {
@@ -113,34 +156,49 @@ fn has_hidden_part(path: &Path, first: char) -> bool {
     path.iter().any(|part| is_hidden_by(part, first))
 }
 
-/// The error for an object that is part of the log of a table, by its path below the folder `source`.
+/// The error for an object that is part of the log of a table, by its path below the folder
+/// `source`.
 fn log_error(source: &str, below: &Path) -> Option<Error> {
     let folders = below.parent()?.ancestors();
-    folders.filter_map(Path::file_name).find_map(|name| table_log_error(Path::new(source), name))
+    folders
+        .filter_map(Path::file_name)
+        .find_map(|name| table_log_error(Path::new(source), name))
 }
 
 /// Returns the path of an object below a folder.
 fn below(object: &Object, folder: &str) -> PathBuf {
     let key = object.key.as_ref();
-    PathBuf::from(key.strip_prefix(folder).unwrap_or(key).trim_start_matches('/'))
+    PathBuf::from(
+        key.strip_prefix(folder)
+            .unwrap_or(key)
+            .trim_start_matches('/'),
+    )
 }
 
-/// Determines the format of an object by its first bytes, its last bytes and its name, as [`ShardFormat::sniff`] does for
-/// files.
+/// Determines the format of an object by its first bytes, its last bytes and its name, as
+/// [`ShardFormat::sniff`] does for files.
 async fn sniff(object: &Object) -> object_store::Result<(Option<ShardFormat>, HeadInfo)> {
     let (known, head) = ShardFormat::of_head(object.first_bytes(HEAD).await?);
     if known.is_some() {
         return Ok((known, head));
     }
     let tail = match object.has_ranges {
-        true => object.bytes(object.size.saturating_sub(TAIL), object.size).await?,
+        true => {
+            object
+                .bytes(object.size.saturating_sub(TAIL), object.size)
+                .await?
+        }
         false => Bytes::new(),
     };
-    Ok((ShardFormat::of_tail(&tail).or_else(|| ShardFormat::of_name(Path::new(object.key.as_ref()))), head))
+    Ok((
+        ShardFormat::of_tail(&tail)
+            .or_else(|| ShardFormat::of_name(Path::new(object.key.as_ref()))),
+        head,
+    ))
 }
 
-/// Does the same. With [`FormatFilter::ToVerify`], an object that cannot be read counts as TFRecord: reading it reports the
-/// error.
+/// Does the same. With [`FormatFilter::ToVerify`], an object that cannot be read counts as
+/// TFRecord: reading it reports the error.
 async fn sniff_filtered(
     object: &Object,
     filter: FormatFilter,
@@ -154,7 +212,11 @@ async fn sniff_filtered(
 }
 
 /// Returns the shard that an object is, whatever its format.
-fn named_object(location: &Location<'_>, object: Object, filter: FormatFilter) -> io::Result<Shard> {
+fn named_object(
+    location: &Location<'_>,
+    object: Object,
+    filter: FormatFilter,
+) -> io::Result<Shard> {
     let client = object.clone();
     let (format, head) = wait(async move { sniff_filtered(&client, filter).await })??;
     let format = ShardFormat::of_named(format, &head, Path::new(object.key.as_ref()));
@@ -163,20 +225,30 @@ fn named_object(location: &Location<'_>, object: Object, filter: FormatFilter) -
     Ok(Shard::remote(path, name, object.size, format, object).with_head(head))
 }
 
-/// Reads the first bytes of the objects among `shards` that were found by name, several at once, and determines their
-/// [compression](Shard::compression) and the [kind of their records](Shard::payload).
+/// Reads the first bytes of the objects among `shards` that were found by name, several at once,
+/// and determines their [compression](Shard::compression) and the [kind of their
+/// records](Shard::payload).
 ///
 /// # Errors
 /// The first object that cannot be read.
 #[doc(hidden)]
 pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
-    let unread: Vec<_> =
-        (0..).zip(shards.iter()).filter_map(|(index, it)| Some((index, it.unread_object()?.clone()))).collect();
+    let unread: Vec<_> = (0..)
+        .zip(shards.iter())
+        .filter_map(|(index, it)| Some((index, it.unread_object()?.clone())))
+        .collect();
     let sniff = |(index, object): (usize, Object)| async move { (index, sniff(&object).await) };
-    let sniffed: Vec<_> = wait(stream::iter(unread).map(sniff).buffered(OBJECTS_AT_ONCE).collect())
-        .map_err(|error| Error::io("", error))?;
+    let sniffed: Vec<_> = wait(
+        stream::iter(unread)
+            .map(sniff)
+            .buffered(OBJECTS_AT_ONCE)
+            .collect(),
+    )
+    .map_err(|error| Error::io("", error))?;
     for (index, sniffed) in sniffed {
-        let Some(shard) = shards.get_mut(index) else { continue };
+        let Some(shard) = shards.get_mut(index) else {
+            continue;
+        };
         let (format, head) = sniffed.map_err(|error| Error::io(&shard.path, error.into()))?;
         if format == Some(ShardFormat::TfRecord) {
             shard.set_head(head);
@@ -185,8 +257,9 @@ pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
     Ok(())
 }
 
-/// Selects the objects that are shards, of those below `prefix` whose names `is_named` accepts, for a folder or a glob. The format of an object
-/// that is not named like a shard is determined by its bytes.
+/// Selects the objects that are shards, of those below `prefix` whose names `is_named` accepts, for
+/// a folder or a glob. The format of an object that is not named like a shard is determined by its
+/// bytes.
 fn select(
     location: &Location<'_>,
     prefix: &str,
@@ -195,21 +268,38 @@ fn select(
     filter: FormatFilter,
     exclude: Exclude<'_>,
 ) -> io::Result<Resolved> {
-    let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
+    let objects = objects
+        .into_iter()
+        .map(|object| (below(&object, prefix), object));
     let is_known = |name: &Path| filter == FormatFilter::Files || is_shard_name(name);
     let is_format = |name: &Path| is_shard_name(name) || ShardFormat::of_name(name).is_some();
-    let is_shard = |name: &Path, object: &Object| object.size > 0 || filter != FormatFilter::Files && is_format(name);
-    let (objects, empty): (Vec<_>, Vec<_>) =
-        objects.filter(|(name, _)| is_named(name)).partition(|(name, object)| is_shard(name, object));
+    let is_shard = |name: &Path, object: &Object| {
+        object.size > 0 || filter != FormatFilter::Files && is_format(name)
+    };
+    let (objects, empty): (Vec<_>, Vec<_>) = objects
+        .filter(|(name, _)| is_named(name))
+        .partition(|(name, object)| is_shard(name, object));
     let mut found = Resolved::default();
     found.skipped_files.empty = empty.len() as u64;
-    let objects: Vec<_> = objects.into_iter().map(|(name, object)| (is_known(&name), name, object)).collect();
+    let objects: Vec<_> = objects
+        .into_iter()
+        .map(|(name, object)| (is_known(&name), name, object))
+        .collect();
     let sniff = move |(is_known, name, object): (bool, PathBuf, Object)| async move {
         let known = (Some(ShardFormat::TfRecord), HeadInfo::default());
-        let (format, head) = if is_known { known } else { sniff_filtered(&object, filter).await? };
+        let (format, head) = if is_known {
+            known
+        } else {
+            sniff_filtered(&object, filter).await?
+        };
         Ok::<_, object_store::Error>((name, object, format, head))
     };
-    let sniffed: Vec<_> = wait(stream::iter(objects).map(sniff).buffered(OBJECTS_AT_ONCE).try_collect())??;
+    let sniffed: Vec<_> = wait(
+        stream::iter(objects)
+            .map(sniff)
+            .buffered(OBJECTS_AT_ONCE)
+            .try_collect(),
+    )??;
     for (name, object, format, head) in sniffed {
         let path = PathBuf::from(location.url(object.key.as_ref()));
         if head.empty_text(&name).is_some() {
@@ -226,7 +316,9 @@ fn select(
             None => found.skipped_files.other(path),
             Some(format) if !filter.accepts(format) => found.skipped_files.unwanted(path),
             Some(format) => {
-                found.shards.push(Shard::remote(path, name, object.size, format, object).with_head(head));
+                found
+                    .shards
+                    .push(Shard::remote(path, name, object.size, format, object).with_head(head));
             }
         }
     }
@@ -261,17 +353,32 @@ mod tests {
         let store = store(&[
             ("d/a-00000-of-00003", frame.clone()),
             ("d/a-00001-of-00003", gzip.finish().unwrap()),
-            ("d/a-00002-of-00003", b"damaged, and no more than that".to_vec()),
+            (
+                "d/a-00002-of-00003",
+                b"damaged, and no more than that".to_vec(),
+            ),
         ]);
         let location = Location::parse("s3://b/d").unwrap();
         let objects = Object::list(&store, "d").unwrap();
-        let found = select(&location, "d", objects, (&|_| true, false), FormatFilter::All, &|_| ()).unwrap();
+        let found = select(
+            &location,
+            "d",
+            objects,
+            (&|_| true, false),
+            FormatFilter::All,
+            &|_| (),
+        )
+        .unwrap();
         let mut shards = found.shards;
-        let compressions = |shards: &[Shard]| shards.iter().map(Shard::compression).collect::<Vec<_>>();
+        let compressions =
+            |shards: &[Shard]| shards.iter().map(Shard::compression).collect::<Vec<_>>();
         // The names identify them as shards, so that no byte was read.
         assert_eq!(compressions(&shards), [None, None, None]);
         read_heads(&mut shards).unwrap();
-        assert_eq!(compressions(&shards), [Some(Compression::None), Some(Compression::Gzip), None]);
+        assert_eq!(
+            compressions(&shards),
+            [Some(Compression::None), Some(Compression::Gzip), None]
+        );
         block_on(store.delete(&Key::from("d/a-00002-of-00003"))).unwrap();
         let error = read_heads(&mut shards).unwrap_err().to_string();
         assert!(error.starts_with("s3://b/d/a-00002-of-00003: "), "{error}");
@@ -299,12 +406,26 @@ mod tests {
         let objects = Object::list(&store, "d").unwrap();
         assert_eq!(objects.len(), 10);
         let visible = |below: &Path| !has_hidden_part(below, '_');
-        let found = select(&location, "d", objects, (&visible, false), FormatFilter::All, &|_| ()).unwrap();
+        let found = select(
+            &location,
+            "d",
+            objects,
+            (&visible, false),
+            FormatFilter::All,
+            &|_| (),
+        )
+        .unwrap();
         assert_eq!(
             found.skipped_files.to_string(),
             "skipped: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
         );
-        let shard = |shard: &Shard| (shard.path.to_str().unwrap().to_owned(), shard.name.clone(), shard.format);
+        let shard = |shard: &Shard| {
+            (
+                shard.path.to_str().unwrap().to_owned(),
+                shard.name.clone(),
+                shard.format,
+            )
+        };
         let expect = [
             ("empty.tfrecord", ShardFormat::TfRecord),
             ("full_disk.parquet", ShardFormat::Parquet),
@@ -313,7 +434,8 @@ mod tests {
             ("x=1/odd", ShardFormat::TfRecord),
             ("zeros.parquet", ShardFormat::Parquet),
         ];
-        let expect = expect.map(|(name, format)| (format!("s3://b/d/{name}"), PathBuf::from(name), format));
+        let expect =
+            expect.map(|(name, format)| (format!("s3://b/d/{name}"), PathBuf::from(name), format));
         assert_eq!(found.shards.iter().map(shard).collect::<Vec<_>>(), expect);
     }
 }

@@ -8,10 +8,12 @@ use crate::{
     sharding::missing::MissingShards,
 };
 
-/// The formats that are searched for in folders and globs. A file that is named itself is read whatever its format.
+/// The formats that are searched for in folders and globs. A file that is named itself is read
+/// whatever its format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormatFilter {
-    /// In each source TFRecord, or Parquet and Arrow if there is no TFRecord, or CSV and JSON if there is none of these.
+    /// In each source TFRecord, or Parquet and Arrow if there is no TFRecord, or CSV and JSON if
+    /// there is none of these.
     #[default]
     Any,
     /// TFRecord, Parquet and Arrow.
@@ -24,7 +26,8 @@ pub enum FormatFilter {
     Columnar,
     /// All files. Their formats are not determined, so that [`Shard::format`] is without meaning.
     Files,
-    /// As [`Convertible`](Self::Convertible), and files that cannot be opened, so that `verify` reports them in shard order.
+    /// As [`Convertible`](Self::Convertible), and files that cannot be opened, so that `verify`
+    /// reports them in shard order.
     ToVerify,
 }
 
@@ -39,21 +42,26 @@ impl FormatFilter {
         }
     }
 
-    /// Returns the format of a text file in a folder or glob; `None` if text is not searched for. JSON files are often next to
-    /// shards, and no shards, so that they are read only if a glob names them.
+    /// Returns the format of a text file in a folder or glob; `None` if text is not searched for.
+    /// JSON files are often next to shards, and no shards, so that they are read only if a glob
+    /// names them.
     pub(super) fn text(self, path: &Path, by_glob: bool) -> Option<ShardFormat> {
         let format = ShardFormat::text_of_name(path).filter(|format| self.accepts(*format))?;
         (by_glob || !is_sidecar(path)).then_some(format)
     }
 
     /// Removes shards that are probably not meant:
-    /// - With [`Any`](Self::Any), Parquet and Arrow files if there are TFRecord files, because they may be copies of the
-    ///   same data. They are kept if a glob names them, that is if `is_named`.
-    /// - With [`Any`](Self::Any), [`All`](Self::All) and [`Convertible`](Self::Convertible), TFRecord files if all of them are
-    ///   empty, and there are others.
+    /// - With [`Any`](Self::Any), Parquet and Arrow files if there are TFRecord files, because they
+    ///   may be copies of the same data. They are kept if a glob names them, that is if `is_named`.
+    /// - With [`Any`](Self::Any), [`All`](Self::All) and [`Convertible`](Self::Convertible),
+    ///   TFRecord files if all of them are empty, and there are others.
     /// - Text, if there are other files.
     pub(super) fn prefer(self, found: &mut Resolved, is_named: bool) {
-        if found.shards.iter().any(|shard| !shard.format.is_text() && shard.size > 0) {
+        if found
+            .shards
+            .iter()
+            .any(|shard| !shard.format.is_text() && shard.size > 0)
+        {
             for shard in found.shards.extract_if(.., |shard| shard.format.is_text()) {
                 match is_sidecar(&shard.path) {
                     true => found.skipped_files.by_name += 1,
@@ -62,8 +70,13 @@ impl FormatFilter {
             }
         }
         let is_tfrecord = |shard: &Shard| shard.format == ShardFormat::TfRecord;
-        let has_records = found.shards.iter().any(|shard| is_tfrecord(shard) && shard.size > 0);
-        if !matches!(self, Self::Any | Self::All | Self::Convertible) || found.shards.iter().all(is_tfrecord) {
+        let has_records = found
+            .shards
+            .iter()
+            .any(|shard| is_tfrecord(shard) && shard.size > 0);
+        if !matches!(self, Self::Any | Self::All | Self::Convertible)
+            || found.shards.iter().all(is_tfrecord)
+        {
             return;
         }
         if !has_records {
@@ -78,7 +91,9 @@ impl FormatFilter {
     /// The name of the formats in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Any | Self::Convertible | Self::ToVerify => "TFRecord, Parquet, Arrow, CSV or JSON",
+            Self::Any | Self::Convertible | Self::ToVerify => {
+                "TFRecord, Parquet, Arrow, CSV or JSON"
+            }
             Self::All => "TFRecord, Parquet or Arrow",
             Self::TfRecord => "TFRecord",
             Self::Columnar => "Parquet or Arrow",
@@ -104,7 +119,10 @@ pub struct Resolved {
 impl Resolved {
     /// Returns these shards, of which no other files were skipped.
     pub(super) fn of(shards: impl Into<Vec<Shard>>) -> Self {
-        Self { shards: shards.into(), ..Self::default() }
+        Self {
+            shards: shards.into(),
+            ..Self::default()
+        }
     }
 
     /// Removes the files of TensorBoard, which it writes next to others, if there are other files.
@@ -114,7 +132,11 @@ impl Resolved {
                 && is_named_events(&shard.path)
                 && shard.payload() != Payload::Examples
         };
-        if self.shards.iter().all(|shard| is_named(shard) || shard.payload() == Payload::Events) {
+        if self
+            .shards
+            .iter()
+            .all(|shard| is_named(shard) || shard.payload() == Payload::Events)
+        {
             return;
         }
         // Events in a file with another name are data that does not belong to the others.
@@ -130,7 +152,10 @@ impl Resolved {
         if self.shards.is_empty() {
             return Err(Error::new(
                 source,
-                ErrorKind::NoShards { looked: searched, skipped_files: self.skipped_files },
+                ErrorKind::NoShards {
+                    looked: searched,
+                    skipped_files: self.skipped_files,
+                },
             ));
         }
         Ok(self)

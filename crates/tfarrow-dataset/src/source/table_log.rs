@@ -1,4 +1,5 @@
-//! Folders of tables whose files are listed in a log: a folder also has files that were removed from the table.
+//! Folders of tables whose files are listed in a log: a folder also has files that were removed
+//! from the table.
 
 use std::{ffi::OsStr, path::Path};
 

@@ -9,8 +9,9 @@ use futures::{
     stream::{self, BoxStream},
 };
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, path::Path,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    path::Path,
 };
 
 use crate::{process::PerProcess, store_error::plain};
@@ -20,8 +21,8 @@ const MAX_LISTED: usize = 1_000_000;
 
 type Connect = dyn Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync;
 
-/// A client for a store, which objects keep. A client has connections, which tasks of its process serve, and locks; so a
-/// forked child needs one of its own.
+/// A client for a store, which objects keep. A client has connections, which tasks of its process
+/// serve, and locks; so a forked child needs one of its own.
 pub(super) struct StoreClient {
     /// The description of the store.
     name: String,
@@ -30,15 +31,22 @@ pub(super) struct StoreClient {
 }
 
 impl StoreClient {
-    /// Creates the client of this process with `connect`, which other processes call at their first request.
+    /// Creates the client of this process with `connect`, which other processes call at their first
+    /// request.
     ///
     /// # Errors
     /// Those of `connect`.
-    pub(super) fn open(connect: impl Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync + 'static) -> Result<Self> {
+    pub(super) fn open(
+        connect: impl Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync + 'static,
+    ) -> Result<Self> {
         let client = connect()?;
         let clients = PerProcess::new();
         clients.get(|| Arc::clone(&client));
-        Ok(Self { name: client.to_string(), connect: Box::new(connect), clients })
+        Ok(Self {
+            name: client.to_string(),
+            connect: Box::new(connect),
+            clients,
+        })
     }
 
     /// Creates a client of the store `name` that calls `connect` at its first request.
@@ -46,7 +54,11 @@ impl StoreClient {
         name: String,
         connect: impl Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, connect: Box::new(connect), clients: PerProcess::new() }
+        Self {
+            name,
+            connect: Box::new(connect),
+            clients: PerProcess::new(),
+        }
     }
 
     /// Returns the client of this process.
@@ -61,12 +73,16 @@ impl StoreClient {
 }
 
 /// Returns the names of a listing, and an error if it has more than `most`: it may never end.
-fn limited(names: BoxStream<'static, Result<ObjectMeta>>, most: usize) -> BoxStream<'static, Result<ObjectMeta>> {
+fn limited(
+    names: BoxStream<'static, Result<ObjectMeta>>,
+    most: usize,
+) -> BoxStream<'static, Result<ObjectMeta>> {
     let check = move |(number, name): (usize, Result<ObjectMeta>)| match number < most {
         true => name,
         false => Err(Error::Generic {
             store: "remote",
-            source: format!("more than {most} objects have this prefix: name a folder below it").into(),
+            source: format!("more than {most} objects have this prefix: name a folder below it")
+                .into(),
         }),
     };
     names.enumerate().map(check).boxed()
@@ -79,7 +95,9 @@ fn failed<T: Send + 'static>(error: Error) -> BoxStream<'static, Result<T>> {
 
 impl fmt::Debug for StoreClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreClient").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("StoreClient")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -93,12 +111,27 @@ impl fmt::Display for StoreClient {
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
 impl ObjectStore for StoreClient {
-    async fn put_opts(&self, path: &Path, bytes: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.client()?.put_opts(path, bytes, options).await.map_err(plain)
+    async fn put_opts(
+        &self,
+        path: &Path,
+        bytes: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        self.client()?
+            .put_opts(path, bytes, options)
+            .await
+            .map_err(plain)
     }
 
-    async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        self.client()?.put_multipart_opts(path, options).await.map_err(plain)
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.client()?
+            .put_multipart_opts(path, options)
+            .await
+            .map_err(plain)
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
@@ -109,30 +142,55 @@ impl ObjectStore for StoreClient {
         self.client()?.get_ranges(path, ranges).await.map_err(plain)
     }
 
-    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.client().map_or_else(failed, |client| client.delete_stream(paths).map_err(plain).boxed())
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.client().map_or_else(failed, |client| {
+            client.delete_stream(paths).map_err(plain).boxed()
+        })
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        let names = self.client().map_or_else(failed, |client| client.list(prefix).map_err(plain).boxed());
+        let names = self
+            .client()
+            .map_or_else(failed, |client| client.list(prefix).map_err(plain).boxed());
         limited(names, MAX_LISTED)
     }
 
-    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
-        let listed = |client: &dyn ObjectStore| client.list_with_offset(prefix, offset).map_err(plain).boxed();
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let listed = |client: &dyn ObjectStore| {
+            client
+                .list_with_offset(prefix, offset)
+                .map_err(plain)
+                .boxed()
+        };
         limited(self.client().map_or_else(failed, listed), MAX_LISTED)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.client()?.list_with_delimiter(prefix).await.map_err(plain)
+        self.client()?
+            .list_with_delimiter(prefix)
+            .await
+            .map_err(plain)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.client()?.copy_opts(from, to, options).await.map_err(plain)
+        self.client()?
+            .copy_opts(from, to, options)
+            .await
+            .map_err(plain)
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.client()?.rename_opts(from, to, options).await.map_err(plain)
+        self.client()?
+            .rename_opts(from, to, options)
+            .await
+            .map_err(plain)
     }
 }
 
@@ -150,7 +208,9 @@ mod tests {
     }
 
     /// A client as a forked child has it: connected in another process only.
-    fn of_another_process(connect: impl Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync + 'static) -> StoreClient {
+    fn of_another_process(
+        connect: impl Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync + 'static,
+    ) -> StoreClient {
         StoreClient::deferred("memory".to_owned(), connect)
     }
 
@@ -164,10 +224,21 @@ mod tests {
                 Ok(memory())
             }
         };
-        let clients = [StoreClient::open(connect(&connected)).unwrap(), of_another_process(connect(&connected))];
+        let clients = [
+            StoreClient::open(connect(&connected)).unwrap(),
+            of_another_process(connect(&connected)),
+        ];
         for client in clients {
             block_on(client.put(&Path::from("a"), vec![7_u8].into())).unwrap();
-            let read = block_on(async { client.get(&Path::from("a")).await.unwrap().bytes().await.unwrap() });
+            let read = block_on(async {
+                client
+                    .get(&Path::from("a"))
+                    .await
+                    .unwrap()
+                    .bytes()
+                    .await
+                    .unwrap()
+            });
             assert_eq!(read, vec![7]);
         }
         assert_eq!(connected.load(Ordering::Relaxed), 2);
@@ -180,14 +251,27 @@ mod tests {
         let name = block_on(store.head(&Path::from("a"))).unwrap();
         let endless = stream::repeat_with(move || Ok(name.clone())).boxed();
         let listed: Result<Vec<_>> = block_on(limited(endless, 100).try_collect());
-        assert!(listed.unwrap_err().to_string().contains("more than 100 objects have this prefix"));
+        assert!(
+            listed
+                .unwrap_err()
+                .to_string()
+                .contains("more than 100 objects have this prefix")
+        );
         let store = memory();
-        assert_eq!(block_on(limited(store.list(None), 0).try_collect::<Vec<_>>()).unwrap(), []);
+        assert_eq!(
+            block_on(limited(store.list(None), 0).try_collect::<Vec<_>>()).unwrap(),
+            []
+        );
     }
 
     #[test]
     fn a_client_that_cannot_connect_again_fails() {
-        let client = of_another_process(|| Err(Error::Generic { store: "memory", source: "no route".into() }));
+        let client = of_another_process(|| {
+            Err(Error::Generic {
+                store: "memory",
+                source: "no route".into(),
+            })
+        });
         assert!(block_on(client.get(&Path::from("a"))).is_err());
         let listed: Result<Vec<_>> = block_on(client.list(None).try_collect());
         assert!(listed.unwrap_err().to_string().contains("no route"));

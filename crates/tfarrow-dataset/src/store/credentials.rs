@@ -1,4 +1,5 @@
-//! Credentials for S3: from environment variables, or from the instance metadata service of a machine at AWS.
+//! Credentials for S3: from environment variables, or from the instance metadata service of a
+//! machine at AWS.
 
 use std::{env, io, net::TcpStream, time::Duration};
 
@@ -18,8 +19,8 @@ const METADATA_SERVICE: &str = "http://169.254.169.254";
 /// Timeout for a connection to the metadata service, which runs on the same network.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Checks that there is a source of credentials for S3. Without this check, the first request would wait for minutes for
-/// the metadata service, where there is none.
+/// Checks that there is a source of credentials for S3. Without this check, the first request would
+/// wait for minutes for the metadata service, where there is none.
 ///
 /// # Errors
 /// There are no credentials; the message names the variables to set.
@@ -38,8 +39,13 @@ pub(super) fn check_s3() -> io::Result<()> {
 }
 
 fn accepts_connections(url: &str) -> bool {
-    let addresses = Url::parse(url).ok().and_then(|url| url.socket_addrs(|| None).ok()).unwrap_or_default();
-    addresses.iter().any(|address| TcpStream::connect_timeout(address, TIMEOUT).is_ok())
+    let addresses = Url::parse(url)
+        .ok()
+        .and_then(|url| url.socket_addrs(|| None).ok())
+        .unwrap_or_default();
+    addresses
+        .iter()
+        .any(|address| TcpStream::connect_timeout(address, TIMEOUT).is_ok())
 }
 
 #[cfg(test)]

@@ -2,19 +2,22 @@
 
 use std::{collections::HashMap, env, ffi::OsString, io, path::PathBuf, sync::Arc};
 
-use object_store::{ClientConfigKey, ObjectStore, http::HttpBuilder, parse_url_opts, path::Path as Key};
+use object_store::{
+    ClientConfigKey, ObjectStore, http::HttpBuilder, parse_url_opts, path::Path as Key,
+};
 use url::Url;
 
 use super::{client::StoreClient, credentials::check_s3};
 use crate::{Error, Result, lock::Lock, process::PerProcess};
 
-/// Timeout of a request, including its data, unless `AWS_TIMEOUT` or its like is set: enough for several parts at the same
-/// time over a slow connection.
+/// Timeout of a request, including its data, unless `AWS_TIMEOUT` or its like is set: enough for
+/// several parts at the same time over a slow connection.
 const REQUEST_TIMEOUT: &str = "180s";
 
 /// Prefix of the environment variables that configure S3.
 const S3: &str = "AWS_";
-/// Schemes of URLs, each with the prefix of the environment variables that configure its stores; empty for web servers.
+/// Schemes of URLs, each with the prefix of the environment variables that configure its stores;
+/// empty for web servers.
 const SCHEMES: [(&str, &str); 9] = [
     ("s3", S3),
     ("s3a", S3),
@@ -41,24 +44,29 @@ pub fn is_remote(source: &str) -> bool {
     Location::parse(source).is_some()
 }
 
-/// Returns the store of a URL, configured by environment variables: `AWS_..`, `GOOGLE_..` or `AZURE_..`. A second call for
-/// the same store returns the same client, except for URLs with a query.
+/// Returns the store of a URL, configured by environment variables: `AWS_..`, `GOOGLE_..` or
+/// `AZURE_..`. A second call for the same store returns the same client, except for URLs with a
+/// query.
 ///
 /// The client connects again, with the same configuration, in a child that the process forks.
 ///
 /// # Errors
-/// The URL has no known scheme, a variable has an invalid value, or there are no credentials for S3.
+/// The URL has no known scheme, a variable has an invalid value, or there are no credentials for
+/// S3.
 pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
     let location = Location::parse(url).ok_or_else(|| invalid_source(url, UNKNOWN_URL))?;
     location.store()
 }
 
-/// Returns the store of a URL without opening it, as a process needs that only passes shards on. The first request opens the
-/// store, and has the errors of [`store_of`].
+/// Returns the store of a URL without opening it, as a process needs that only passes shards on.
+/// The first request opens the store, and has the errors of [`store_of`].
 pub(crate) fn deferred_store(url: String) -> Arc<dyn ObjectStore> {
     let name = url.clone();
     let connect = move || {
-        store_of(&url).map_err(|error| object_store::Error::Generic { store: "remote", source: Box::new(error) })
+        store_of(&url).map_err(|error| object_store::Error::Generic {
+            store: "remote",
+            source: Box::new(error),
+        })
     };
     Arc::new(StoreClient::deferred(name, connect))
 }
@@ -70,7 +78,8 @@ pub(crate) struct Location<'a> {
     host: &'a str,
     /// The user and the password before the host.
     userinfo: Option<&'a str>,
-    /// The path without its first slash. It is not percent-decoded, since `?` and `*` in it may be a glob.
+    /// The path without its first slash. It is not percent-decoded, since `?` and `*` in it may be
+    /// a glob.
     pub(crate) path: &'a str,
     /// The part of a web server's URL after `?`, which may contain a signature.
     query: Option<&'a str>,
@@ -82,7 +91,9 @@ impl<'a> Location<'a> {
     /// Parses a URL; `None` if it has no known scheme, or no authority.
     pub(crate) fn parse(source: &'a str) -> Option<Self> {
         let (scheme, rest) = source.split_once("://")?;
-        let (_, variables) = SCHEMES.iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known))?;
+        let (_, variables) = SCHEMES
+            .iter()
+            .find(|(known, _)| scheme.eq_ignore_ascii_case(known))?;
         let (rest, query) = match rest.split_once('?') {
             Some((rest, query)) if variables.is_empty() => (rest, Some(query)),
             _ => (rest, None),
@@ -92,7 +103,14 @@ impl<'a> Location<'a> {
             Some((userinfo, host)) => (Some(userinfo), host),
             None => (None, authority),
         };
-        (!host.is_empty()).then_some(Self { scheme, host, userinfo, path, query, variables })
+        (!host.is_empty()).then_some(Self {
+            scheme,
+            host,
+            userinfo,
+            path,
+            query,
+            variables,
+        })
     }
 
     /// Returns whether the URL is that of a web server.
@@ -105,7 +123,8 @@ impl<'a> Location<'a> {
         self.query.is_some() || self.userinfo.is_some()
     }
 
-    /// The URL of a key in the same store, without the query, which is often long and secret, and without the password.
+    /// The URL of a key in the same store, without the query, which is often long and secret, and
+    /// without the password.
     pub(crate) fn url(&self, key: &str) -> String {
         format!("{}://{}/{key}", self.scheme, self.host)
     }
@@ -128,7 +147,9 @@ impl<'a> Location<'a> {
         let failed = |error| Error::io(self.url(""), error);
         // A query is often a signature for one file, so that its client is not kept.
         if let Some(query) = self.query {
-            return self.connect_http(&format!("{base}?{query}")).map_err(failed);
+            return self
+                .connect_http(&format!("{base}?{query}"))
+                .map_err(failed);
         }
         let mut stores = STORES.get(Lock::default).lock();
         if let Some(store) = stores.get(&base) {
@@ -137,14 +158,21 @@ impl<'a> Location<'a> {
         if self.variables == S3 {
             check_s3().map_err(failed)?;
         }
-        let store = if self.is_http() { self.connect_http(&base) } else { self.connect(&base) };
+        let store = if self.is_http() {
+            self.connect_http(&base)
+        } else {
+            self.connect(&base)
+        };
         let store = store.map_err(failed)?;
         stores.insert(base, Arc::clone(&store));
         Ok(store)
     }
 
     fn connect_http(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
-        let (base, allow_http) = (base.to_owned(), self.scheme.eq_ignore_ascii_case("http").to_string());
+        let (base, allow_http) = (
+            base.to_owned(),
+            self.scheme.eq_ignore_ascii_case("http").to_string(),
+        );
         let connect = move || -> object_store::Result<Arc<dyn ObjectStore>> {
             let server = HttpBuilder::new()
                 .with_url(base.as_str())
@@ -156,7 +184,8 @@ impl<'a> Location<'a> {
     }
 
     fn connect(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
-        let url = Url::parse(base).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let url =
+            Url::parse(base).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let options = self.options();
         let connect = move || -> object_store::Result<Arc<dyn ObjectStore>> {
             Ok(Arc::from(parse_url_opts(&url, options.iter().cloned())?.0))
@@ -164,15 +193,23 @@ impl<'a> Location<'a> {
         Ok(Arc::new(StoreClient::open(connect)?))
     }
 
-    /// The options of the store, from environment variables. An endpoint without TLS is allowed if a variable names one.
+    /// The options of the store, from environment variables. An endpoint without TLS is allowed if
+    /// a variable names one.
     fn options(&self) -> Vec<(String, String)> {
         let timeout = ("timeout".to_owned(), REQUEST_TIMEOUT.to_owned());
-        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        let named = env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with(self.variables));
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let named = env::vars_os()
+            .filter_map(text)
+            .filter(|(name, _)| name.starts_with(self.variables));
         // The last value of an option counts, so that a variable replaces the default.
         let mut options = vec![timeout];
         options.extend(named.map(|(name, value)| (name.to_ascii_lowercase(), value)));
-        if options.iter().any(|(name, value)| name.contains("endpoint") && value.starts_with("http://")) {
+        if options
+            .iter()
+            .any(|(name, value)| name.contains("endpoint") && value.starts_with("http://"))
+        {
             options.push(("allow_http".to_owned(), "true".to_owned()));
         }
         options
@@ -181,7 +218,10 @@ impl<'a> Location<'a> {
 
 /// Returns the error that a source or an output cannot be used, with the reason.
 pub(crate) fn invalid_source(source: impl Into<PathBuf>, why: &str) -> Error {
-    Error::io(source, io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()))
+    Error::io(
+        source,
+        io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()),
+    )
 }
 
 /// Parses the path of a URL into a key.
@@ -198,10 +238,23 @@ mod tests {
 
     #[test]
     fn urls_are_recognized_by_their_schemes() {
-        for url in ["s3://b/x", "gs://b", "S3://b/x*", "https://h/x?y", "abfss://c@a.dfs.core.windows.net/x"] {
+        for url in [
+            "s3://b/x",
+            "gs://b",
+            "S3://b/x*",
+            "https://h/x?y",
+            "abfss://c@a.dfs.core.windows.net/x",
+        ] {
             assert!(is_remote(url), "{url}");
         }
-        for other in ["a/b", "file:///x", "s3:/b/x", "s3:///x", "ftp://h/x", "://x"] {
+        for other in [
+            "a/b",
+            "file:///x",
+            "s3:/b/x",
+            "s3:///x",
+            "ftp://h/x",
+            "://x",
+        ] {
             assert!(!is_remote(other), "{other}");
         }
     }

@@ -6,10 +6,11 @@
 //!          client
 //! ```
 //!
-//! All calls block, as those for files do. The requests run on a small runtime of their own, in `runtime`.
+//! All calls block, as those for files do. The requests run on a small runtime of their own, in
+//! `runtime`.
 //!
-//! Each process has its own runtime, clients and permits for uploads, so that a forked child can use the objects that its
-//! parent has found.
+//! Each process has its own runtime, clients and permits for uploads, so that a forked child can
+//! use the objects that its parent has found.
 
 mod client;
 mod credentials;

@@ -14,7 +14,8 @@ use futures::{
     stream::{self, BoxStream},
 };
 use object_store::{
-    Attributes, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path as Key,
+    Attributes, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
+    path::Path as Key,
 };
 use tokio::sync::mpsc::{Receiver, channel};
 
@@ -42,7 +43,8 @@ pub(crate) struct Object {
     pub(crate) key: Key,
     /// Size in bytes.
     pub(crate) size: u64,
-    /// ETag of the version, so that reading fails, instead of mixing two versions, if the object is replaced.
+    /// ETag of the version, so that reading fails, instead of mixing two versions, if the object is
+    /// replaced.
     tag: Option<String>,
     /// The time of the last change; `None` if another process found the object.
     changed: Option<String>,
@@ -56,7 +58,9 @@ pub(crate) struct Object {
 
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Object").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("Object")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
     }
 }
 
@@ -66,20 +70,51 @@ impl Object {
         let changed = meta.last_modified.to_rfc3339();
         let version = meta.e_tag.clone().unwrap_or_else(|| changed.clone());
         let (store, key, changed) = (Arc::clone(store), meta.location, Some(changed));
-        Self { store, key, size: meta.size, tag: meta.e_tag, changed, version, has_ranges: true, has_secret: false }
+        Self {
+            store,
+            key,
+            size: meta.size,
+            tag: meta.e_tag,
+            changed,
+            version,
+            has_ranges: true,
+            has_secret: false,
+        }
     }
 
     /// Creates an object that another process has found.
-    pub(crate) fn at(store: Arc<dyn ObjectStore>, key: Key, size: u64, address: ObjectAddress) -> Self {
-        let ObjectAddress { key: _, tag, has_ranges } = address;
+    pub(crate) fn at(
+        store: Arc<dyn ObjectStore>,
+        key: Key,
+        size: u64,
+        address: ObjectAddress,
+    ) -> Self {
+        let ObjectAddress {
+            key: _,
+            tag,
+            has_ranges,
+        } = address;
         // Only a conversion that is resumed compares versions, and it finds its objects itself.
         let version = tag.clone().unwrap_or_default();
-        Self { store, key, size, tag, changed: None, version, has_ranges, has_secret: false }
+        Self {
+            store,
+            key,
+            size,
+            tag,
+            changed: None,
+            version,
+            has_ranges,
+            has_secret: false,
+        }
     }
 
     /// The address of the object, without the query and the password of the URL.
     pub(crate) fn address(&self) -> ObjectAddress {
-        ObjectAddress { key: self.key.to_string(), tag: self.tag.clone(), has_ranges: self.has_ranges }
+        ObjectAddress {
+            key: self.key.to_string(),
+            tag: self.tag.clone(),
+            has_ranges: self.has_ranges,
+        }
     }
 
     /// Returns whether requests for ranges fail if the object was replaced.
@@ -103,8 +138,8 @@ impl Object {
         Ok(meta.map(|meta| Self::new(store, meta)))
     }
 
-    /// Finds a file on a web server; `None` if there is none. Requests its first byte, and not its metadata: a signed URL
-    /// may allow only that.
+    /// Finds a file on a web server; `None` if there is none. Requests its first byte, and not its
+    /// metadata: a signed URL may allow only that.
     ///
     /// # Errors
     /// The request failed.
@@ -113,7 +148,10 @@ impl Object {
         key: &Key,
         has_secret: bool,
     ) -> object_store::Result<Option<Self>> {
-        let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        let first = GetOptions {
+            range: Some(GetRange::Bounded(0..1)),
+            ..GetOptions::default()
+        };
         let (answer, has_ranges) = match store.get_opts(key, first).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             // The server does not support ranges, or the file is empty.
@@ -121,7 +159,11 @@ impl Object {
             first => (first, true),
         };
         match answer {
-            Ok(file) => Ok(Some(Self { has_ranges, has_secret, ..Self::new(store, file.meta) })),
+            Ok(file) => Ok(Some(Self {
+                has_ranges,
+                has_secret,
+                ..Self::new(store, file.meta)
+            })),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -135,15 +177,22 @@ impl Object {
         let key = parse_key(prefix)?;
         let client = Arc::clone(store);
         let metas: Vec<_> = wait(async move { client.list(Some(&key)).try_collect().await })??;
-        Ok(metas.into_iter().map(|meta| Self::new(store, meta)).collect())
+        Ok(metas
+            .into_iter()
+            .map(|meta| Self::new(store, meta))
+            .collect())
     }
 
-    /// Reads the object with this name in the folder of this one. `None` if it does not exist, cannot be read, or has more than
-    /// `most` bytes.
+    /// Reads the object with this name in the folder of this one. `None` if it does not exist,
+    /// cannot be read, or has more than `most` bytes.
     pub(crate) fn read_beside(&self, name: &str, most: u64) -> Option<Bytes> {
         let (store, key) = (Arc::clone(&self.store), self.key.parent()?.join(name));
         let read = async move {
-            let found = store.get(&key).await.ok().filter(|found| found.meta.size <= most)?;
+            let found = store
+                .get(&key)
+                .await
+                .ok()
+                .filter(|found| found.meta.size <= most)?;
             found.bytes().await.ok()
         };
         wait(read).ok()?
@@ -163,7 +212,10 @@ impl Object {
         if from >= to {
             return Ok(Bytes::new());
         }
-        self.get(Some(GetRange::Bounded(from..to))).await?.bytes().await
+        self.get(Some(GetRange::Bounded(from..to)))
+            .await?
+            .bytes()
+            .await
     }
 
     /// Requests a range, or all bytes.
@@ -171,14 +223,18 @@ impl Object {
     /// # Errors
     /// The request failed, or the object was replaced.
     async fn get(&self, range: Option<GetRange>) -> object_store::Result<GetResult> {
-        let options = GetOptions { range, if_match: self.tag.clone(), ..GetOptions::default() };
+        let options = GetOptions {
+            range,
+            if_match: self.tag.clone(),
+            ..GetOptions::default()
+        };
         let answer = self.store.get_opts(&self.key, options).await?;
         self.check_version(&answer.meta)?;
         Ok(answer)
     }
 
-    /// Checks that an answer has the version that was found: some web servers ignore the ETag of a request. Without an ETag, the
-    /// time of the last change and the size are compared.
+    /// Checks that an answer has the version that was found: some web servers ignore the ETag of a
+    /// request. Without an ETag, the time of the last change and the size are compared.
     ///
     /// # Errors
     /// The object was replaced.
@@ -186,14 +242,20 @@ impl Object {
         let is_same = match (&self.tag, &answer.e_tag) {
             (Some(tag), Some(other)) => tag == other,
             _ => {
-                let has_changed = self.changed.as_ref().is_some_and(|at| *at != answer.last_modified.to_rfc3339());
+                let has_changed = self
+                    .changed
+                    .as_ref()
+                    .is_some_and(|at| *at != answer.last_modified.to_rfc3339());
                 !has_changed && self.size == answer.size
             }
         };
         if is_same {
             return Ok(());
         }
-        Err(object_store::Error::Precondition { path: self.key.to_string(), source: REPLACED.into() })
+        Err(object_store::Error::Precondition {
+            path: self.key.to_string(),
+            source: REPLACED.into(),
+        })
     }
 
     /// Reads at least the first `count` bytes, or all.
@@ -215,12 +277,18 @@ impl Object {
     }
 
     /// Reads all bytes in one request.
-    async fn complete(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+    async fn complete(
+        &self,
+    ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
         Ok(self.get(None).await?.into_stream())
     }
 
-    /// Reads the bytes from `from` on, in order. Several requests run at the same time. A store without ranges returns all bytes.
-    async fn stream(&self, from: u64) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+    /// Reads the bytes from `from` on, in order. Several requests run at the same time. A store
+    /// without ranges returns all bytes.
+    async fn stream(
+        &self,
+        from: u64,
+    ) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
         if !self.has_ranges {
             return self.complete().await;
         }
@@ -229,11 +297,14 @@ impl Object {
             let object = object.clone();
             async move { object.bytes(from, to).await }
         };
-        Ok(stream::iter(parts(from, self.size)).map(part).buffered(AHEAD).boxed())
+        Ok(stream::iter(parts(from, self.size))
+            .map(part)
+            .buffered(AHEAD)
+            .boxed())
     }
 
-    /// Opens the object for reading from the byte `from` on; the store must return ranges for another one than the first.
-    /// Requests run ahead of the reader.
+    /// Opens the object for reading from the byte `from` on; the store must return ranges for
+    /// another one than the first. Requests run ahead of the reader.
     pub(crate) fn open_at(&self, from: u64) -> Box<dyn Read + Send> {
         let (send, parts) = channel(1);
         let object = self.clone();
@@ -247,7 +318,11 @@ impl Object {
                 }
             }
         });
-        Box::new(ObjectReader { parts, part: Bytes::new(), process: process::id() })
+        Box::new(ObjectReader {
+            parts,
+            part: Bytes::new(),
+            process: process::id(),
+        })
     }
 }
 
@@ -255,7 +330,10 @@ impl Object {
 ///
 /// # Errors
 /// The request failed.
-pub(super) async fn head(store: &dyn ObjectStore, key: &Key) -> object_store::Result<Option<ObjectMeta>> {
+pub(super) async fn head(
+    store: &dyn ObjectStore,
+    key: &Key,
+) -> object_store::Result<Option<ObjectMeta>> {
     match store.head(key).await {
         Ok(meta) => Ok(Some(meta)),
         Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -271,7 +349,16 @@ pub(super) async fn head_with_attributes(
     store: &Arc<dyn ObjectStore>,
     key: &Key,
 ) -> object_store::Result<Option<(Object, Attributes)>> {
-    match store.get_opts(key, GetOptions { head: true, ..GetOptions::default() }).await {
+    match store
+        .get_opts(
+            key,
+            GetOptions {
+                head: true,
+                ..GetOptions::default()
+            },
+        )
+        .await
+    {
         Ok(found) => Ok(Some((Object::new(store, found.meta), found.attributes))),
         Err(object_store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -282,7 +369,9 @@ pub(super) async fn head_with_attributes(
 fn parts(first: u64, size: u64) -> impl Iterator<Item = (u64, u64)> {
     let end = move |from: u64| from + if from == first { FIRST_PART } else { PART };
     let starts = std::iter::successors(Some(first), move |from| Some(end(*from)));
-    starts.take_while(move |from| *from < size).map(move |from| (from, end(from).min(size)))
+    starts
+        .take_while(move |from| *from < size)
+        .map(move |from| (from, end(from).min(size)))
 }
 
 /// Reads the parts of an object in order.
@@ -297,7 +386,8 @@ struct ObjectReader {
 impl Read for ObjectReader {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         while self.part.is_empty() {
-            // A forked child would wait forever. This is no finding about the object: see `is_machine`.
+            // A forked child would wait forever. This is no finding about the object: see
+            // `is_machine`.
             if self.process != process::id() {
                 let why = "opened before the process forked: open it again in the child";
                 return Err(io::Error::new(io::ErrorKind::NotConnected, why));
@@ -308,7 +398,9 @@ impl Read for ObjectReader {
             }
         }
         let count = to.len().min(self.part.len());
-        self.part.split_to(count).copy_to_slice(to.get_mut(..count).unwrap_or_default());
+        self.part
+            .split_to(count)
+            .copy_to_slice(to.get_mut(..count).unwrap_or_default());
         Ok(count)
     }
 }
@@ -331,7 +423,14 @@ mod tests {
 
     #[test]
     fn objects_of_all_sizes_are_read_completely() {
-        for size in [0, 1, FIRST_PART - 1, FIRST_PART, FIRST_PART + 1, FIRST_PART + 2 * PART + 5] {
+        for size in [
+            0,
+            1,
+            FIRST_PART - 1,
+            FIRST_PART,
+            FIRST_PART + 1,
+            FIRST_PART + 2 * PART + 5,
+        ] {
             let bytes: Vec<u8> = (0..size).map(|i| (i / 7) as u8).collect();
             let mut read = Vec::new();
             open(&store(bytes.clone())).read_to_end(&mut read).unwrap();
@@ -342,7 +441,11 @@ mod tests {
     #[test]
     fn a_reader_of_another_process_fails() {
         let (_send, parts) = channel(1);
-        let mut reader = ObjectReader { parts, part: Bytes::from_static(b"x"), process: process::id() + 1 };
+        let mut reader = ObjectReader {
+            parts,
+            part: Bytes::from_static(b"x"),
+            process: process::id() + 1,
+        };
         let mut read = Vec::new();
         let error = reader.read_to_end(&mut read).unwrap_err();
         assert_eq!(read, b"x");
@@ -359,14 +462,20 @@ mod tests {
         block_on(store.put(&Key::from("a"), vec![2; size].into())).unwrap();
         let mut rest = Vec::new();
         let read = read.read_to_end(&mut rest);
-        assert!(read.is_err() || rest.iter().all(|byte| *byte == 1), "two versions were mixed");
+        assert!(
+            read.is_err() || rest.iter().all(|byte| *byte == 1),
+            "two versions were mixed"
+        );
     }
 
     #[test]
     fn a_store_that_ignores_the_tag_does_not_mix_versions() {
         let store = store(vec![1; 10]);
         // The request has no tag, so that the store returns any version.
-        let object = Object { tag: None, ..Object::find(&store, "a").unwrap().unwrap() };
+        let object = Object {
+            tag: None,
+            ..Object::find(&store, "a").unwrap().unwrap()
+        };
         assert_eq!(block_on(object.bytes(0, 10)).unwrap(), vec![1; 10]);
         block_on(store.put(&Key::from("a"), vec![2; 11].into())).unwrap();
         let error = block_on(object.bytes(0, 10)).unwrap_err();
@@ -388,7 +497,12 @@ mod tests {
             (None, later, 10, false),
             (None, found.last_modified, 11, false),
         ] {
-            let answer = ObjectMeta { e_tag, last_modified, size, ..found.clone() };
+            let answer = ObjectMeta {
+                e_tag,
+                last_modified,
+                size,
+                ..found.clone()
+            };
             assert_eq!(object.check_version(&answer).is_ok(), is_same, "{answer:?}");
         }
     }

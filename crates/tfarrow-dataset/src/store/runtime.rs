@@ -12,8 +12,16 @@ pub(super) fn runtime() -> &'static Runtime {
     static RUNTIME: PerProcess<Runtime> = PerProcess::new();
     RUNTIME.get(|| {
         let mut builder = Builder::new_multi_thread();
-        #[expect(clippy::expect_used, reason = "without threads nothing else works either")]
-        builder.worker_threads(2).thread_name("tfarrow-store").enable_all().build().expect("threads for requests")
+        #[expect(
+            clippy::expect_used,
+            reason = "without threads nothing else works either"
+        )]
+        builder
+            .worker_threads(2)
+            .thread_name("tfarrow-store")
+            .enable_all()
+            .build()
+            .expect("threads for requests")
     })
 }
 
@@ -21,6 +29,8 @@ pub(super) fn runtime() -> &'static Runtime {
 ///
 /// # Errors
 /// The request panicked.
-pub(crate) fn wait<T: Send + 'static>(request: impl Future<Output = T> + Send + 'static) -> io::Result<T> {
+pub(crate) fn wait<T: Send + 'static>(
+    request: impl Future<Output = T> + Send + 'static,
+) -> io::Result<T> {
     block_on(runtime().spawn(request)).map_err(io::Error::other)
 }

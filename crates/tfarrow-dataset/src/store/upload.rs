@@ -12,7 +12,9 @@ use futures::{
     StreamExt, TryStreamExt,
     stream::{self, FuturesUnordered},
 };
-use object_store::{Attribute, Attributes, MultipartUpload, ObjectStore, PutMode, PutOptions, path::Path as Key};
+use object_store::{
+    Attribute, Attributes, MultipartUpload, ObjectStore, PutMode, PutOptions, path::Path as Key,
+};
 use tokio::sync::Semaphore;
 
 use super::{
@@ -26,8 +28,8 @@ use crate::{Error, ErrorKind, Result, process::PerProcess};
 /// Maximum number of parts of an object. S3 allows 10,000.
 const MAX_PARTS: u64 = 9_000;
 
-/// Returns the permits for requests with parts, of all uploads together: each part is in memory, and all share one
-/// connection.
+/// Returns the permits for requests with parts, of all uploads together: each part is in memory,
+/// and all share one connection.
 fn permits() -> &'static Semaphore {
     static PERMITS: PerProcess<Semaphore> = PerProcess::new();
     PERMITS.get(|| Semaphore::new(2 * AHEAD))
@@ -36,7 +38,8 @@ fn permits() -> &'static Semaphore {
 /// The place of an object that may not exist yet: its store, and its key there.
 pub(crate) type OutputObject = (Arc<dyn ObjectStore>, Key);
 
-/// Returns the location of an output, or of a folder of outputs, in a store; `None` if it is a path of this machine.
+/// Returns the location of an output, or of a folder of outputs, in a store; `None` if it is a path
+/// of this machine.
 ///
 /// # Errors
 /// The URL is not UTF-8, or that of a web server.
@@ -45,7 +48,10 @@ fn location(target: &Path) -> Result<Option<Location<'_>>> {
         return Ok(None);
     }
     let Some(location) = target.to_str().and_then(Location::parse) else {
-        return Err(invalid_source(target, "the name of an object must be UTF-8"));
+        return Err(invalid_source(
+            target,
+            "the name of an object must be UTF-8",
+        ));
     };
     if location.is_http() {
         return Err(invalid_source(
@@ -61,9 +67,14 @@ fn location(target: &Path) -> Result<Option<Location<'_>>> {
 /// # Errors
 /// The URL cannot be that of an object, or its store cannot be used.
 pub(crate) fn output_object(target: &Path) -> Result<Option<OutputObject>> {
-    let Some(location) = location(target)? else { return Ok(None) };
+    let Some(location) = location(target)? else {
+        return Ok(None);
+    };
     if location.path.is_empty() {
-        return Err(invalid_source(target, "names a store without an object in it"));
+        return Err(invalid_source(
+            target,
+            "names a store without an object in it",
+        ));
     }
     let key = parse_key(location.path).map_err(|error| Error::io(target, error))?;
     Ok(Some((location.store()?, key)))
@@ -90,7 +101,12 @@ pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
         return Ok(found);
     }
     let ask = |(store, key): OutputObject| async move { exists(&store, &key).await };
-    let answers = wait(stream::iter(objects).map(ask).buffered(OBJECTS_AT_ONCE).collect::<Vec<_>>());
+    let answers = wait(
+        stream::iter(objects)
+            .map(ask)
+            .buffered(OBJECTS_AT_ONCE)
+            .collect::<Vec<_>>(),
+    );
     let answers = answers.map_err(|error| Error::io("object store", error))?;
     for (path, answer) in paths.into_iter().zip(answers) {
         if answer.map_err(|error| Error::io(path, error.into()))? {
@@ -135,24 +151,36 @@ impl ExistingObject {
     }
 }
 
-/// Finds the object of each of `outputs`, with one request each; `None` for those that do not exist, and for files.
+/// Finds the object of each of `outputs`, with one request each; `None` for those that do not
+/// exist, and for files.
 ///
 /// # Errors
 /// A URL cannot be that of an object, or a request failed.
 #[doc(hidden)]
 pub fn existing_objects(outputs: &[&Path]) -> Result<Vec<Option<ExistingObject>>> {
-    let places = outputs.iter().map(|output| output_object(output)).collect::<Result<Vec<_>>>()?;
+    let places = outputs
+        .iter()
+        .map(|output| output_object(output))
+        .collect::<Result<Vec<_>>>()?;
     if places.iter().all(Option::is_none) {
         return Ok(places.iter().map(|_| None).collect());
     }
     let ask = |place: Option<OutputObject>| async move {
-        let Some((store, key)) = place else { return Ok(None) };
+        let Some((store, key)) = place else {
+            return Ok(None);
+        };
         head_with_attributes(&store, &key).await
     };
-    let answers = wait(stream::iter(places).map(ask).buffered(OBJECTS_AT_ONCE).collect::<Vec<_>>());
+    let answers = wait(
+        stream::iter(places)
+            .map(ask)
+            .buffered(OBJECTS_AT_ONCE)
+            .collect::<Vec<_>>(),
+    );
     let answers = answers.map_err(|error| Error::io("object store", error))?;
     let found = |(path, answer): (&&Path, object_store::Result<_>)| {
-        let found: Option<(Object, Attributes)> = answer.map_err(|error| Error::io(*path, error.into()))?;
+        let found: Option<(Object, Attributes)> =
+            answer.map_err(|error| Error::io(*path, error.into()))?;
         Ok(found.map(|(object, attributes)| {
             let note = attributes.get(&note_key()).map(|note| note.to_string());
             ExistingObject { object, note }
@@ -161,8 +189,8 @@ pub fn existing_objects(outputs: &[&Path]) -> Result<Vec<Option<ExistingObject>>
     outputs.iter().zip(answers).map(found).collect()
 }
 
-/// The attribute of an object that has its note. Its name has letters alone: Azure allows no hyphens, and some proxies drop headers
-/// with underscores.
+/// The attribute of an object that has its note. Its name has letters alone: Azure allows no
+/// hyphens, and some proxies drop headers with underscores.
 fn note_key() -> Attribute {
     Attribute::Metadata("tfarrowmadeof".into())
 }
@@ -179,19 +207,26 @@ pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(failed)?,
         };
-        return entries.map(|entry| Ok(PathBuf::from(entry.map_err(failed)?.file_name()))).collect();
+        return entries
+            .map(|entry| Ok(PathBuf::from(entry.map_err(failed)?.file_name())))
+            .collect();
     };
     let (store, key) = (location.store()?, parse_key(location.path).map_err(failed)?);
     let listed = wait(async move { store.list_with_delimiter(Some(&key)).await });
     let listed = listed.and_then(|listed| Ok(listed?)).map_err(failed)?;
-    Ok(listed.objects.iter().filter_map(|object| object.location.filename().map(PathBuf::from)).collect())
+    Ok(listed
+        .objects
+        .iter()
+        .filter_map(|object| object.location.filename().map(PathBuf::from))
+        .collect())
 }
 
-/// Uploads the file at `path` as an object, whose URL is `target`, with a note in its attributes. The object appears when it is
-/// complete.
+/// Uploads the file at `path` as an object, whose URL is `target`, with a note in its attributes.
+/// The object appears when it is complete.
 ///
 /// # Errors
-/// [`ErrorKind::Exists`] if the object exists and `overwrite` is `false`, an I/O error, or a request failed.
+/// [`ErrorKind::Exists`] if the object exists and `overwrite` is `false`, an I/O error, or a
+/// request failed.
 pub(crate) fn upload(
     path: &Path,
     target: &Path,
@@ -209,9 +244,9 @@ pub(crate) fn upload(
     }
 }
 
-/// Puts an object, and returns whether it did: `false` if the object exists and `overwrite` is `false`. If two programs
-/// complete a new object of several parts within the time of one request, the last one replaces the other, because stores have
-/// no condition for that.
+/// Puts an object, and returns whether it did: `false` if the object exists and `overwrite` is
+/// `false`. If two programs complete a new object of several parts within the time of one request,
+/// the last one replaces the other, because stores have no condition for that.
 async fn put_new(
     store: &Arc<dyn ObjectStore>,
     key: &Key,
@@ -222,11 +257,17 @@ async fn put_new(
     if !overwrite && exists(store, key).await? {
         return Ok(false);
     }
-    let mode = if overwrite { PutMode::Overwrite } else { PutMode::Create };
+    let mode = if overwrite {
+        PutMode::Overwrite
+    } else {
+        PutMode::Create
+    };
     match put(store.as_ref(), key, &file, mode, attributes.clone()).await {
         Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
         // The store does not support the condition of PutMode::Create.
-        Err(object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }) if !overwrite => {
+        Err(
+            object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. },
+        ) if !overwrite => {
             put(store.as_ref(), key, &file, PutMode::Overwrite, attributes).await?;
             Ok(true)
         }
@@ -250,8 +291,14 @@ async fn put(
     let part = PART.max(size.div_ceil(MAX_PARTS));
     if size <= part {
         let _permit = permits().acquire().await;
-        let options = PutOptions { mode, attributes, ..PutOptions::default() };
-        store.put_opts(key, read(file, 0, size).await?.into(), options).await?;
+        let options = PutOptions {
+            mode,
+            attributes,
+            ..PutOptions::default()
+        };
+        store
+            .put_opts(key, read(file, 0, size).await?.into(), options)
+            .await?;
         return Ok(());
     }
     let mut upload = store.put_multipart_opts(key, attributes.into()).await?;
@@ -260,21 +307,30 @@ async fn put(
         // The upload may have taken minutes, in which another program has put the object.
         if mode == PutMode::Create && head(store, key).await?.is_some() {
             let source = io::Error::from(io::ErrorKind::AlreadyExists).into();
-            return Err(object_store::Error::AlreadyExists { path: key.to_string(), source });
+            return Err(object_store::Error::AlreadyExists {
+                path: key.to_string(),
+                source,
+            });
         }
         Ok(())
     };
     match sent.await {
         Ok(()) => upload.complete().await.map(drop),
         Err(error) => {
-            // Stores charge for parts of an upload that is not aborted. The first error is more useful than a second one.
+            // Stores charge for parts of an upload that is not aborted. The first error is more
+            // useful than a second one.
             upload.abort().await.ok();
             Err(error)
         }
     }
 }
 
-async fn put_parts(upload: &mut dyn MultipartUpload, file: &File, size: u64, part: u64) -> object_store::Result<()> {
+async fn put_parts(
+    upload: &mut dyn MultipartUpload,
+    file: &File,
+    size: u64,
+    part: u64,
+) -> object_store::Result<()> {
     let mut sent = FuturesUnordered::new();
     let mut from = 0;
     while from < size {
@@ -286,7 +342,8 @@ async fn put_parts(upload: &mut dyn MultipartUpload, file: &File, size: u64, par
             let _permit = permit;
             put.await
         });
-        // Requests make progress only while they are polled here. At most `AHEAD` are left for the next loop.
+        // Requests make progress only while they are polled here. At most `AHEAD` are left for the
+        // next loop.
         while sent.len() >= AHEAD {
             sent.try_next().await?;
         }
@@ -304,11 +361,18 @@ async fn read(file: &File, from: u64, count: u64) -> object_store::Result<Bytes>
         file.take(count).read_to_end(&mut bytes)?;
         Ok(Bytes::from(bytes))
     };
-    tokio::task::spawn_blocking(read).await.map_err(io::Error::other).and_then(|read| read).map_err(generic)
+    tokio::task::spawn_blocking(read)
+        .await
+        .map_err(io::Error::other)
+        .and_then(|read| read)
+        .map_err(generic)
 }
 
 fn generic(error: io::Error) -> object_store::Error {
-    object_store::Error::Generic { store: "the temporary file", source: error.into() }
+    object_store::Error::Generic {
+        store: "the temporary file",
+        source: error.into(),
+    }
 }
 
 #[cfg(test)]
@@ -329,15 +393,21 @@ mod tests {
             file.write_all(&bytes).unwrap();
             let (file, there) = (file.reopen().unwrap(), Arc::clone(&store));
             let put = |overwrite| {
-                let (store, key, file) = (Arc::clone(&there), key.clone(), file.try_clone().unwrap());
-                let attributes: Attributes = [(note_key(), format!("note {size}"))].into_iter().collect();
-                wait(async move { put_new(&store, &key, file, overwrite, attributes).await }).unwrap().unwrap()
+                let (store, key, file) =
+                    (Arc::clone(&there), key.clone(), file.try_clone().unwrap());
+                let attributes: Attributes =
+                    [(note_key(), format!("note {size}"))].into_iter().collect();
+                wait(async move { put_new(&store, &key, file, overwrite, attributes).await })
+                    .unwrap()
+                    .unwrap()
             };
             assert!(put(true));
             assert!(!put(false), "the object exists");
             let stored = block_on(async { store.get(&key).await.unwrap().bytes().await.unwrap() });
             assert!(stored == bytes, "{size}");
-            let (object, attributes) = block_on(head_with_attributes(&store, &key)).unwrap().unwrap();
+            let (object, attributes) = block_on(head_with_attributes(&store, &key))
+                .unwrap()
+                .unwrap();
             let note = attributes.get(&note_key()).map(|note| note.to_string());
             assert_eq!((object.size, note), (size, Some(format!("note {size}"))));
         }
@@ -356,21 +426,37 @@ mod tests {
                 (put, store.get(&key).await.unwrap().bytes().await.unwrap())
             };
             let (put, stored) = wait(put).unwrap();
-            assert!(matches!(put, Err(object_store::Error::AlreadyExists { .. })), "{put:?}");
+            assert!(
+                matches!(put, Err(object_store::Error::AlreadyExists { .. })),
+                "{put:?}"
+            );
             assert_eq!(stored, "first");
         }
     }
 
     #[test]
     fn urls_that_cannot_be_objects_are_rejected() {
-        for target in ["s3://bucket", "s3://bucket.parquet", "https://host/a.parquet"] {
+        for target in [
+            "s3://bucket",
+            "s3://bucket.parquet",
+            "https://host/a.parquet",
+        ] {
             let error = output_object(Path::new(target)).unwrap_err().to_string();
-            assert!(error.contains("without an object") || error.contains("to a web server"), "{error}");
+            assert!(
+                error.contains("without an object") || error.contains("to a web server"),
+                "{error}"
+            );
         }
         #[cfg(unix)]
         {
-            let target: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"s3://bucket/\xff");
-            assert!(existing(&[Path::new(target)]).unwrap_err().to_string().contains("must be UTF-8"));
+            let target: &std::ffi::OsStr =
+                std::os::unix::ffi::OsStrExt::from_bytes(b"s3://bucket/\xff");
+            assert!(
+                existing(&[Path::new(target)])
+                    .unwrap_err()
+                    .to_string()
+                    .contains("must be UTF-8")
+            );
         }
     }
 

@@ -26,8 +26,8 @@ pub const UNFINISHED: &str = ".tfarrow-";
 /// Suffix of the names of temporary files.
 const SUFFIX: &str = ".part";
 
-/// An output that is written to a temporary file, in the folder of the target, and renamed when it is complete. If it is
-/// dropped before, the temporary file is removed.
+/// An output that is written to a temporary file, in the folder of the target, and renamed when it
+/// is complete. If it is dropped before, the temporary file is removed.
 ///
 /// An object in a store is written to a temporary file of this machine, and uploaded from there.
 #[derive(Debug)]
@@ -40,11 +40,13 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Creates the temporary file for `target`, a path or the URL of an object, and the folders of a path.
+    /// Creates the temporary file for `target`, a path or the URL of an object, and the folders of
+    /// a path.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] if the file exists and `overwrite` is `false`, [`ErrorKind::NotAFile`] if `target` is a folder or
-    /// a device, or an I/O error. Whether an object exists is checked by [`persist`](Self::persist).
+    /// [`ErrorKind::Exists`] if the file exists and `overwrite` is `false`, [`ErrorKind::NotAFile`]
+    /// if `target` is a folder or a device, or an I/O error. Whether an object exists is checked by
+    /// [`persist`](Self::persist).
     pub fn create(target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
         match output_object(&target)? {
@@ -53,8 +55,8 @@ impl OutputFile {
         }
     }
 
-    /// Creates the temporary file for the file `target` at the path `part`, in the same folder: for callers that record the
-    /// path before the file is created.
+    /// Creates the temporary file for the file `target` at the path `part`, in the same folder: for
+    /// callers that record the path before the file is created.
     ///
     /// # Errors
     /// As [`create`](Self::create), and a file exists at `part`.
@@ -62,17 +64,26 @@ impl OutputFile {
         Self::create_file(target.into(), Some(part), overwrite)
     }
 
-    /// Creates the temporary file for `target` as one of several attempts, perhaps of other machines at the same time. Its name is
-    /// random after `prefix`, which must begin with [`UNFINISHED`]. An object has a temporary file as others do.
+    /// Creates the temporary file for `target` as one of several attempts, perhaps of other
+    /// machines at the same time. Its name is random after `prefix`, which must begin with
+    /// [`UNFINISHED`]. An object has a temporary file as others do.
     ///
     /// # Errors
     /// As [`create`](Self::create).
     #[doc(hidden)]
-    pub fn create_attempt(target: impl Into<PathBuf>, prefix: &str, overwrite: bool) -> Result<Self> {
+    pub fn create_attempt(
+        target: impl Into<PathBuf>,
+        prefix: &str,
+        overwrite: bool,
+    ) -> Result<Self> {
         let target = target.into();
         match output_object(&target)? {
             Some((store, key)) => Self::create_object(store, key, target, overwrite),
-            None => Self::create_named(target, tempfile::Builder::new().prefix(prefix).suffix(SUFFIX), overwrite),
+            None => Self::create_named(
+                target,
+                tempfile::Builder::new().prefix(prefix).suffix(SUFFIX),
+                overwrite,
+            ),
         }
     }
 
@@ -85,10 +96,19 @@ impl OutputFile {
         Self::create_named(target, &mut builder, overwrite)
     }
 
-    fn create_named(target: PathBuf, builder: &mut tempfile::Builder<'_, '_>, overwrite: bool) -> Result<Self> {
+    fn create_named(
+        target: PathBuf,
+        builder: &mut tempfile::Builder<'_, '_>,
+        overwrite: bool,
+    ) -> Result<Self> {
         check_target(&target, overwrite)?;
         match create_temporary(&target, builder) {
-            Ok(temp) => Ok(Self { target, object: None, temp, overwrite }),
+            Ok(temp) => Ok(Self {
+                target,
+                object: None,
+                temp,
+                overwrite,
+            }),
             Err(error) => Err(Error::io(target, error)),
         }
     }
@@ -103,8 +123,14 @@ impl OutputFile {
         target: impl Into<PathBuf>,
         overwrite: bool,
     ) -> Result<Self> {
-        let temp = NamedTempFile::with_prefix(UNFINISHED).map_err(|error| Error::io(std::env::temp_dir(), error))?;
-        Ok(Self { target: target.into(), object: Some((store, key)), temp, overwrite })
+        let temp = NamedTempFile::with_prefix(UNFINISHED)
+            .map_err(|error| Error::io(std::env::temp_dir(), error))?;
+        Ok(Self {
+            target: target.into(),
+            object: Some((store, key)),
+            temp,
+            overwrite,
+        })
     }
 
     /// The path, or the URL, that the output will have.
@@ -122,12 +148,27 @@ impl OutputFile {
     /// # Errors
     /// An I/O error. The temporary file is removed.
     pub fn close(self) -> Result<CompleteFile> {
-        let Self { target, object, temp, overwrite } = self;
-        let synced = temp.as_file().sync_all().and_then(|()| temp.as_file().metadata());
+        let Self {
+            target,
+            object,
+            temp,
+            overwrite,
+        } = self;
+        let synced = temp
+            .as_file()
+            .sync_all()
+            .and_then(|()| temp.as_file().metadata());
         match synced {
             Ok(metadata) => {
                 let (temp, size) = (temp.into_temp_path(), metadata.len());
-                Ok(CompleteFile { target, object, temp, overwrite, size, note: None })
+                Ok(CompleteFile {
+                    target,
+                    object,
+                    temp,
+                    overwrite,
+                    size,
+                    note: None,
+                })
             }
             Err(error) => Err(Error::io(target, error)),
         }
@@ -142,8 +183,8 @@ impl OutputFile {
     }
 }
 
-/// A complete output that does not have its name yet. Its temporary file is closed, so that there may be many of them. If it
-/// is dropped, the temporary file is removed.
+/// A complete output that does not have its name yet. Its temporary file is closed, so that there
+/// may be many of them. If it is dropped, the temporary file is removed.
 #[derive(Debug)]
 pub struct CompleteFile {
     target: PathBuf,
@@ -156,15 +197,24 @@ pub struct CompleteFile {
 }
 
 impl CompleteFile {
-    /// Returns the complete file that another run has [left](Self::leave) at `part`, in the folder of `target`.
+    /// Returns the complete file that another run has [left](Self::leave) at `part`, in the folder
+    /// of `target`.
     ///
     /// # Errors
     /// An I/O error.
     pub fn found(part: &Path, target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
-        let found = fs::metadata(part).and_then(|metadata| Ok((TempPath::try_from_path(part)?, metadata.len())));
+        let found = fs::metadata(part)
+            .and_then(|metadata| Ok((TempPath::try_from_path(part)?, metadata.len())));
         let (temp, size) = found.map_err(|error| Error::io(part, error))?;
-        Ok(Self { target, object: None, temp, overwrite, size, note: None })
+        Ok(Self {
+            target,
+            object: None,
+            temp,
+            overwrite,
+            size,
+            note: None,
+        })
     }
 
     /// The path that the file gets, or the URL of the object.
@@ -177,7 +227,8 @@ impl CompleteFile {
         self.object.is_none().then_some(&*self.temp)
     }
 
-    /// Keeps the temporary file, for another run to [find](Self::found). That of an object is removed.
+    /// Keeps the temporary file, for another run to [find](Self::found). That of an object is
+    /// removed.
     pub fn leave(self) {
         if self.object.is_none() {
             let _ = self.temp.keep();
@@ -198,14 +249,25 @@ impl CompleteFile {
     /// Gives the file its name, or uploads it.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] if the file or object exists and may not be overwritten, an I/O error, or a request failed. The
-    /// temporary file is removed.
+    /// [`ErrorKind::Exists`] if the file or object exists and may not be overwritten, an I/O error,
+    /// or a request failed. The temporary file is removed.
     pub fn persist(self) -> Result<()> {
-        let Self { target, object, temp, overwrite, note, .. } = self;
+        let Self {
+            target,
+            object,
+            temp,
+            overwrite,
+            note,
+            ..
+        } = self;
         if let Some(object) = object {
             return upload(&temp, &target, object, overwrite, note);
         }
-        let renamed = if overwrite { rename(temp, &target) } else { rename_new(temp, &target) };
+        let renamed = if overwrite {
+            rename(temp, &target)
+        } else {
+            rename_new(temp, &target)
+        };
         match renamed {
             Ok(()) => {
                 sync_folder(&target);
@@ -218,23 +280,33 @@ impl CompleteFile {
         }
     }
 
-    /// Returns the file with another name than the one that it was created for. Both are in the same folder, or both are objects:
-    /// files are renamed, never copied.
+    /// Returns the file with another name than the one that it was created for. Both are in the
+    /// same folder, or both are objects: files are renamed, never copied.
     ///
     /// # Errors
     /// A URL that cannot be that of an object.
     pub fn with_target(self, target: PathBuf) -> Result<Self> {
-        Ok(Self { object: output_object(&target)?, target, ..self })
+        Ok(Self {
+            object: output_object(&target)?,
+            target,
+            ..self
+        })
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.temp.as_file_mut().write(bytes).map_err(|error| match self.object.is_some() {
-            // The disk of the temporary file is full, and not the store.
-            true => io::Error::new(error.kind(), format!("{error}, in {}", self.temp.path().display())),
-            false => error,
-        })
+        self.temp
+            .as_file_mut()
+            .write(bytes)
+            .map_err(|error| match self.object.is_some() {
+                // The disk of the temporary file is full, and not the store.
+                true => io::Error::new(
+                    error.kind(),
+                    format!("{error}, in {}", self.temp.path().display()),
+                ),
+                false => error,
+            })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -261,10 +333,14 @@ fn check_target(target: &Path, overwrite: bool) -> Result<()> {
     }
 }
 
-fn create_temporary(target: &Path, builder: &mut tempfile::Builder<'_, '_>) -> io::Result<NamedTempFile> {
+fn create_temporary(
+    target: &Path,
+    builder: &mut tempfile::Builder<'_, '_>,
+) -> io::Result<NamedTempFile> {
     let folder = folder_of(target);
     fs::create_dir_all(folder)?;
-    // Temporary files are private by default. An output gets the permissions of other new files, which the umask limits.
+    // Temporary files are private by default. An output gets the permissions of other new files,
+    // which the umask limits.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)
@@ -291,7 +367,8 @@ fn rename_new(temp: TempPath, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the new name to the disk. Errors are ignored: not every file system supports this, and the data is on the disk.
+/// Writes the new name to the disk. Errors are ignored: not every file system supports this, and
+/// the data is on the disk.
 fn sync_folder(target: &Path) {
     if let Ok(folder) = File::open(folder_of(target)) {
         folder.sync_all().ok();

@@ -44,7 +44,8 @@ impl<W: Write> ShardWriter<W> {
         Self::with_level(sink, compression, flate2::Compression::default().level())
     }
 
-    /// Writes to `sink`, with a level of zlib from 0, which does not compress, to 9. Higher levels are 9. Snappy has no levels.
+    /// Writes to `sink`, with a level of zlib from 0, which does not compress, to 9. Higher levels
+    /// are 9. Snappy has no levels.
     pub fn with_level(sink: W, compression: Compression, level: u32) -> Self {
         let level = flate2::Compression::new(level.min(9));
         let sink = match compression {
@@ -111,6 +112,8 @@ impl<W: Write> fmt::Debug for ShardWriter<W> {
             Sink::Zlib(_) => Compression::Zlib,
             Sink::Snappy(_) => Compression::Snappy,
         };
-        f.debug_struct("ShardWriter").field("compression", &compression).finish_non_exhaustive()
+        f.debug_struct("ShardWriter")
+            .field("compression", &compression)
+            .finish_non_exhaustive()
     }
 }

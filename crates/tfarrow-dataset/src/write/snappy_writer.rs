@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use snap::raw::Encoder;
 
-/// Number of bytes of a block. TensorFlow reads blocks of up to 256 KiB, and Snappy finds no repetition over more than 64 KiB.
+/// Number of bytes of a block. TensorFlow reads blocks of up to 256 KiB, and Snappy finds no
+/// repetition over more than 64 KiB.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Compresses bytes in blocks, each after the length of its compressed bytes.
@@ -17,7 +18,11 @@ pub(crate) struct SnappyWriter<W: Write> {
 
 impl<W: Write> SnappyWriter<W> {
     pub(crate) fn new(sink: W) -> Self {
-        Self { sink, pending: Vec::with_capacity(BLOCK_BYTES), encoder: Encoder::new() }
+        Self {
+            sink,
+            pending: Vec::with_capacity(BLOCK_BYTES),
+            encoder: Encoder::new(),
+        }
     }
 
     /// The sink, to which all complete blocks are written.
@@ -35,7 +40,10 @@ impl<W: Write> SnappyWriter<W> {
     }
 
     fn write_block(&mut self) -> io::Result<()> {
-        let block = self.encoder.compress_vec(&self.pending).map_err(io::Error::other)?;
+        let block = self
+            .encoder
+            .compress_vec(&self.pending)
+            .map_err(io::Error::other)?;
         let length = u32::try_from(block.len()).map_err(io::Error::other)?;
         self.sink.write_all(&length.to_be_bytes())?;
         self.sink.write_all(&block)?;
@@ -47,7 +55,8 @@ impl<W: Write> SnappyWriter<W> {
 impl<W: Write> Write for SnappyWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(BLOCK_BYTES - self.pending.len());
-        self.pending.extend_from_slice(bytes.get(..count).unwrap_or_default());
+        self.pending
+            .extend_from_slice(bytes.get(..count).unwrap_or_default());
         if self.pending.len() == BLOCK_BYTES {
             self.write_block()?;
         }

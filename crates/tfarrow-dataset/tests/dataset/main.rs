@@ -1,5 +1,9 @@
 //! The public interface of the crate: finding, reading, inferring and writing shards.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do"
+)]
 
 mod batch_reader;
 mod compression;
@@ -20,7 +24,9 @@ use std::{
 };
 
 use tfarrow_codec::frame;
-use tfarrow_dataset::{Compression, Error, ReadOptions, Shard, ShardFormat, ShardReader, ShardWriter};
+use tfarrow_dataset::{
+    Compression, Error, ReadOptions, Shard, ShardFormat, ShardReader, ShardWriter,
+};
 
 /// Returns the frames of records with this data.
 fn frames<D: AsRef<[u8]>>(records: &[D]) -> Vec<u8> {
@@ -56,7 +62,10 @@ fn read(bytes: &[u8], options: &ReadOptions) -> (Vec<Vec<u8>>, Option<Compressio
             }
         }
     }
-    assert!(matches!(reader.next(), Ok(None)), "a reader returns nothing after its end");
+    assert!(
+        matches!(reader.next(), Ok(None)),
+        "a reader returns nothing after its end"
+    );
     (data, Some(reader.compression()), error)
 }
 
@@ -69,9 +78,16 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 
 fn shard_of(path: &Path) -> Shard {
     let size = fs::metadata(path).unwrap().len();
-    Shard::file(path.to_owned(), path.file_name().unwrap().into(), size, ShardFormat::TfRecord)
+    Shard::file(
+        path.to_owned(),
+        path.file_name().unwrap().into(),
+        size,
+        ShardFormat::TfRecord,
+    )
 }
 
 fn testdata(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata")
+        .join(name)
 }

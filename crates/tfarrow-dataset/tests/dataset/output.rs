@@ -7,8 +7,10 @@ use tfarrow_dataset::{Compression, ErrorKind, OutputFile, ReadOptions, ShardWrit
 use crate::{compressed, frames, read, write_file};
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -20,7 +22,9 @@ fn a_file_appears_when_it_is_complete() {
     let mut file = OutputFile::create(&target, false).unwrap();
     file.write_all(b"half").unwrap();
     assert!(!target.exists());
-    let [unfinished] = &names(target.parent().unwrap())[..] else { panic!("one file") };
+    let [unfinished] = &names(target.parent().unwrap())[..] else {
+        panic!("one file")
+    };
     assert!(unfinished.starts_with('.'));
     file.persist().unwrap();
     assert_eq!(fs::read(&target).unwrap(), b"half");
@@ -78,7 +82,10 @@ fn permissions_are_those_of_other_new_files() {
     let folder = tempfile::tempdir().unwrap();
     let plain = write_file(folder.path(), "plain", b"");
     let target = folder.path().join("a");
-    OutputFile::create(&target, false).unwrap().persist().unwrap();
+    OutputFile::create(&target, false)
+        .unwrap()
+        .persist()
+        .unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&target), mode(&plain));
 }
@@ -95,6 +102,10 @@ fn written_shards_are_read_again() {
         let (data, found, error) = read(&stored, &ReadOptions::default());
         assert!(error.is_none());
         assert_eq!((data.len(), found), (3, Some(compression)));
-        assert_eq!(stored, compressed(&bytes, compression), "the bytes do not depend on the sizes of writes");
+        assert_eq!(
+            stored,
+            compressed(&bytes, compression),
+            "the bytes do not depend on the sizes of writes"
+        );
     }
 }

@@ -4,7 +4,9 @@ use std::fs;
 
 use proptest::prelude::*;
 use tfarrow_codec::{OnError, Records};
-use tfarrow_dataset::{ErrorKind, FrameRanges, ReadOptions, Result, Segment, ShardAccess, ShardReader};
+use tfarrow_dataset::{
+    ErrorKind, FrameRanges, ReadOptions, Result, Segment, ShardAccess, ShardReader,
+};
 
 use crate::{frames, shard_of, write_file};
 
@@ -18,7 +20,10 @@ enum Part {
 
 impl Part {
     fn records(records: &Records) -> Self {
-        Self::Records(records.first(), records.iter().map(<[u8]>::to_vec).collect())
+        Self::Records(
+            records.first(),
+            records.iter().map(<[u8]>::to_vec).collect(),
+        )
     }
 }
 
@@ -45,7 +50,8 @@ fn read(mut reader: ShardReader, rows: usize, bytes: usize) -> Vec<Part> {
     }
 }
 
-/// The parts by their places, and those of the reader that continues after an error that is skipped.
+/// The parts by their places, and those of the reader that continues after an error that is
+/// skipped.
 fn find(mut ranges: FrameRanges, rows: usize, bytes: usize) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut memory = Vec::new();
@@ -113,10 +119,20 @@ fn a_file_that_changes_between_finding_and_reading_is_an_error() {
     assert_eq!((range.records, range.bytes), (2, 232));
     fs::write(&path, frames(&[[1; 100]; 1])).unwrap();
     let shorter = ranges.file().read(&range, Vec::new()).unwrap_err();
-    assert!(shorter.to_string().contains("was truncated while it was read"), "{shorter}");
+    assert!(
+        shorter
+            .to_string()
+            .contains("was truncated while it was read"),
+        "{shorter}"
+    );
     fs::write(&path, frames(&[vec![1; 50], vec![2; 250]])).unwrap();
     let changed = ranges.file().read(&range, Vec::new()).unwrap_err();
-    assert!(changed.to_string().contains("was changed while it was read"), "{changed}");
+    assert!(
+        changed
+            .to_string()
+            .contains("was changed while it was read"),
+        "{changed}"
+    );
     assert!(matches!(changed.kind(), ErrorKind::Io(_)));
 }
 
@@ -125,5 +141,8 @@ fn files_that_are_read_from_their_start_have_no_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let stored = crate::compressed(&frames(&[[1; 100]]), tfarrow_dataset::Compression::Gzip);
     let shard = shard_of(&write_file(folder.path(), "a.gz", &stored));
-    assert!(matches!(ShardAccess::open(&shard, &ReadOptions::default()), Ok(ShardAccess::Stream(_))));
+    assert!(matches!(
+        ShardAccess::open(&shard, &ReadOptions::default()),
+        Ok(ShardAccess::Stream(_))
+    ));
 }

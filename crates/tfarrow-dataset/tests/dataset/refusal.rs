@@ -13,7 +13,10 @@ fn check(bytes: &[u8], expect: &str) {
         Err(error) => error,
     };
     assert!(matches!(error.kind(), ErrorKind::NotTfRecord { .. }));
-    assert_eq!(error.to_string(), format!("{}: not TFRecord: {expect}", path.display()));
+    assert_eq!(
+        error.to_string(),
+        format!("{}: not TFRecord: {expect}", path.display())
+    );
 }
 
 #[test]
@@ -22,11 +25,20 @@ fn other_formats_are_named() {
         b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0\0\0\0\0",
         "starts like ArrayRecord (a Riegeli file); read it with the array_record package, and write its records as TFRecord",
     );
-    check(b"PAR1\x15\x04\x15\x0a\x15\x0e\x4c\x15", "starts like Parquet");
-    check(b"ARROW1\0\0\xff\xff\xff\xff\x10\0", "starts like an Arrow IPC file");
+    check(
+        b"PAR1\x15\x04\x15\x0a\x15\x0e\x4c\x15",
+        "starts like Parquet",
+    );
+    check(
+        b"ARROW1\0\0\xff\xff\xff\xff\x10\0",
+        "starts like an Arrow IPC file",
+    );
     check(b"{\"features\": []}", "starts like JSON");
     check(b"a,b,c\n1,2,3\n", "starts like text");
-    check(b"PK\x03\x04\x14\0\0\0\x08\0\0\0", "starts like zip; unpack it first");
+    check(
+        b"PK\x03\x04\x14\0\0\0\x08\0\0\0",
+        "starts like zip; unpack it first",
+    );
     check(b"\x89HDF\r\n\x1a\n\0\0\0\0", "starts like HDF5");
     check(
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
@@ -41,10 +53,22 @@ fn other_formats_are_named() {
 #[test]
 fn compressed_files_of_other_formats_are_named() {
     let text = b"a,b,c\n1,2,3\n4,5,6\n";
-    check(&compressed(text, Compression::Gzip), "gzip, and what is compressed starts like text");
-    check(&compressed(text, Compression::Zlib), "zlib, and what is compressed starts like text");
-    let twice = compressed(&compressed(&frames(&[b"x"]), Compression::Gzip), Compression::Gzip);
-    check(&twice, "gzip, and what is compressed starts like gzip; decompress it once");
+    check(
+        &compressed(text, Compression::Gzip),
+        "gzip, and what is compressed starts like text",
+    );
+    check(
+        &compressed(text, Compression::Zlib),
+        "zlib, and what is compressed starts like text",
+    );
+    let twice = compressed(
+        &compressed(&frames(&[b"x"]), Compression::Gzip),
+        Compression::Gzip,
+    );
+    check(
+        &twice,
+        "gzip, and what is compressed starts like gzip; decompress it once",
+    );
     check(
         &compressed(&[7; 20], Compression::Gzip),
         "gzip, and what is compressed begins with 07 07 07 07 07 07 07 07 07 07 07 07, where a first record's length and its CRC should be",
@@ -66,7 +90,10 @@ fn a_corrupt_first_length_is_reported_with_its_bytes() {
     bytes[2] ^= 0x10;
     let (_, _, error) = read(&bytes, &ReadOptions::default());
     let error = error.unwrap().to_string();
-    assert!(error.starts_with("x: not TFRecord: begins with 04 00 10 00 00 00 00 00"), "{error}");
+    assert!(
+        error.starts_with("x: not TFRecord: begins with 04 00 10 00 00 00 00 00"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -75,18 +102,58 @@ fn corrupt_files_of_tensorflow_are_errors() {
         ("length", 1, "record 1 (byte 72): the length's CRC"),
         ("length_high", 1, "record 1 (byte 72): the length's CRC"),
         ("length_crc", 1, "record 1 (byte 72): the length's CRC"),
-        ("truncated", 2, "record 2 (byte 144): the file ends inside this record"),
-        ("truncated_header", 2, "record 2 (byte 144): the file ends inside a record's header"),
-        ("truncated_crc", 2, "record 2 (byte 144): the file ends inside this record"),
-        ("trailing", 3, "record 3 (byte 216): the file ends inside a record's header"),
+        (
+            "truncated",
+            2,
+            "record 2 (byte 144): the file ends inside this record",
+        ),
+        (
+            "truncated_header",
+            2,
+            "record 2 (byte 144): the file ends inside a record's header",
+        ),
+        (
+            "truncated_crc",
+            2,
+            "record 2 (byte 144): the file ends inside this record",
+        ),
+        (
+            "trailing",
+            3,
+            "record 3 (byte 216): the file ends inside a record's header",
+        ),
         ("garbage", 0, "not TFRecord: the file is"),
-        ("truncated.tfrecord.gz", 0, "record 0: the gzip data is truncated"),
-        ("truncated_trailer.tfrecord.gz", 3, "record 3: the gzip data is truncated"),
-        ("bad_deflate.tfrecord.gz", 2, "record 2: the gzip data is corrupt (it does not inflate)"),
-        ("bad_gzip_crc.tfrecord.gz", 3, "record 3: the gzip data is corrupt (incorrect data check)"),
-        ("trailing.tfrecord.gz", 3, "record 3: the gzip data is followed by other data"),
+        (
+            "truncated.tfrecord.gz",
+            0,
+            "record 0: the gzip data is truncated",
+        ),
+        (
+            "truncated_trailer.tfrecord.gz",
+            3,
+            "record 3: the gzip data is truncated",
+        ),
+        (
+            "bad_deflate.tfrecord.gz",
+            2,
+            "record 2: the gzip data is corrupt (it does not inflate)",
+        ),
+        (
+            "bad_gzip_crc.tfrecord.gz",
+            3,
+            "record 3: the gzip data is corrupt (incorrect data check)",
+        ),
+        (
+            "trailing.tfrecord.gz",
+            3,
+            "record 3: the gzip data is followed by other data",
+        ),
     ] {
-        let file = if name.contains('.') { name.to_owned() } else { format!("{name}.tfrecord") };
+        let file = if name.contains('.') {
+            name.to_owned()
+        } else {
+            format!("{name}.tfrecord")
+        };
         let shard = shard_of(&testdata("corrupt").join(file));
         let mut found = 0;
         let error = match ShardReader::open(&shard, &ReadOptions::default()) {
@@ -100,7 +167,10 @@ fn corrupt_files_of_tensorflow_are_errors() {
         };
         let message = error.to_string();
         assert!(message.contains(expect), "{name}: {message}");
-        assert!(message.starts_with(&shard.path.display().to_string()), "{name}: {message}");
+        assert!(
+            message.starts_with(&shard.path.display().to_string()),
+            "{name}: {message}"
+        );
         assert_eq!(message.lines().count(), 1, "{name}");
         if name != "truncated.tfrecord.gz" {
             assert_eq!(found, records, "{name}");
@@ -127,7 +197,10 @@ fn formats_are_recognized_by_content() {
         (compressed(&bytes, Compression::Gzip), tfrecord),
         (compressed(&bytes, Compression::Zlib), tfrecord),
         (compressed(b"", Compression::Gzip), tfrecord),
-        (compressed(&bytes, Compression::Gzip)[..15].to_vec(), tfrecord),
+        (
+            compressed(&bytes, Compression::Gzip)[..15].to_vec(),
+            tfrecord,
+        ),
         (compressed(b"some text here", Compression::Gzip), None),
         (b"PAR1....PAR1".to_vec(), Some(ShardFormat::Parquet)),
         (b"ARROW1\0\0".to_vec(), Some(ShardFormat::Arrow)),

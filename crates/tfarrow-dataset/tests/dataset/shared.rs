@@ -9,11 +9,14 @@ use std::{
 
 use tfarrow_codec::{OnError, Position, Records};
 use tfarrow_dataset::Lock;
-use tfarrow_dataset::{Compression, Error, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken};
+use tfarrow_dataset::{
+    Compression, Error, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken,
+};
 
 use super::{compressed, frames, shard_of, testdata, write_file};
 
-/// The segments of a shard: each record with its position, each range of lost bytes, and the error at the end.
+/// The segments of a shard: each record with its position, each range of lost bytes, and the error
+/// at the end.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     records: Vec<(Position, Vec<u8>)>,
@@ -27,18 +30,29 @@ impl Found {
         match segment {
             Ok(Segment::Records(records)) => {
                 let positions = (0..records.len()).map(|index| records.position(index));
-                self.records.extend(positions.zip(records.iter().map(<[u8]>::to_vec)));
+                self.records
+                    .extend(positions.zip(records.iter().map(<[u8]>::to_vec)));
                 return Some(records);
             }
             Ok(Segment::Lost(lost)) => match (lost.error, self.lost.last_mut()) {
                 (Some(error), _) => {
-                    self.lost.push((error.to_string(), lost.offset, lost.is_stored, lost.bytes.to_vec()));
+                    self.lost.push((
+                        error.to_string(),
+                        lost.offset,
+                        lost.is_stored,
+                        lost.bytes.to_vec(),
+                    ));
                 }
                 // Readers split a range at different positions.
                 (None, Some((_, _, is_stored, bytes))) if *is_stored == lost.is_stored => {
                     bytes.extend_from_slice(&lost.bytes);
                 }
-                (None, _) => self.lost.push((String::new(), lost.offset, lost.is_stored, lost.bytes.to_vec())),
+                (None, _) => self.lost.push((
+                    String::new(),
+                    lost.offset,
+                    lost.is_stored,
+                    lost.bytes.to_vec(),
+                )),
             },
             Err(error) => self.error = Some(error.to_string()),
         }
@@ -50,17 +64,34 @@ impl Found {
 fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
     let reader = match SharedReader::open(&shard_of(path), options) {
         Ok(reader) => reader,
-        Err(error) => return Found { error: Some(error.to_string()), ..Found::default() },
+        Err(error) => {
+            return Found {
+                error: Some(error.to_string()),
+                ..Found::default()
+            };
+        }
     };
-    let (found, bytes, ended) = (Lock::<Found>::default(), AtomicU64::new(0), AtomicBool::new(false));
+    let (found, bytes, ended) = (
+        Lock::<Found>::default(),
+        AtomicU64::new(0),
+        AtomicBool::new(false),
+    );
     let read = || {
         let mut memory = None;
         let enter = |taken: Result<Taken, Error>| {
-            assert!(!ended.load(Ordering::Relaxed), "nothing comes after the end that any thread was told");
-            let segment = taken.map(|Taken { segment, bytes: read }| {
-                bytes.fetch_add(read, Ordering::Relaxed);
-                segment
-            });
+            assert!(
+                !ended.load(Ordering::Relaxed),
+                "nothing comes after the end that any thread was told"
+            );
+            let segment = taken.map(
+                |Taken {
+                     segment,
+                     bytes: read,
+                 }| {
+                    bytes.fetch_add(read, Ordering::Relaxed);
+                    segment
+                },
+            );
             found.lock().add(segment)
         };
         while let Some(records) = reader.next(memory.take(), enter) {
@@ -70,7 +101,10 @@ fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
     };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(read))));
     let found = found.into_inner();
-    assert!(bytes.into_inner() <= fs::metadata(path).unwrap().len(), "more bytes were read than the file has");
+    assert!(
+        bytes.into_inner() <= fs::metadata(path).unwrap().len(),
+        "more bytes were read than the file has"
+    );
     found
 }
 
@@ -92,12 +126,23 @@ fn found_alone(path: &Path, options: &ReadOptions) -> Found {
 fn check(path: &Path) {
     for on_error in [OnError::Fail, OnError::Skip] {
         for partial_tail in [PartialTail::Fail, PartialTail::Ignore] {
-            let options = ReadOptions { on_error, partial_tail, ..ReadOptions::default() };
+            let options = ReadOptions {
+                on_error,
+                partial_tail,
+                ..ReadOptions::default()
+            };
             let alone = found_alone(path, &options);
             for chunk_bytes in [1, 7, 16, 61, 300, 5000] {
                 for threads in [1, 3] {
-                    let options = ReadOptions { chunk_bytes, ..options };
-                    assert_eq!(found(path, &options, threads), alone, "{path:?} {options:?} {threads}");
+                    let options = ReadOptions {
+                        chunk_bytes,
+                        ..options
+                    };
+                    assert_eq!(
+                        found(path, &options, threads),
+                        alone,
+                        "{path:?} {options:?} {threads}"
+                    );
                 }
             }
         }
@@ -122,11 +167,17 @@ fn several_threads_read_every_test_file_like_one_reader() {
 #[test]
 fn records_of_all_lengths_are_found_in_pieces_of_all_sizes() {
     let folder = tempfile::tempdir().unwrap();
-    let records: Vec<Vec<u8>> = (0..200usize).map(|i| vec![i as u8; (i * 37) % 101 * (1 + i % 7 / 6 * 90)]).collect();
+    let records: Vec<Vec<u8>> = (0..200usize)
+        .map(|i| vec![i as u8; (i * 37) % 101 * (1 + i % 7 / 6 * 90)])
+        .collect();
     let bytes = frames(&records);
     check(&write_file(folder.path(), "a", &bytes));
     check(&write_file(folder.path(), "empty", b""));
-    check(&write_file(folder.path(), "gz", &compressed(&bytes, Compression::Gzip)));
+    check(&write_file(
+        folder.path(),
+        "gz",
+        &compressed(&bytes, Compression::Gzip),
+    ));
 }
 
 #[test]

@@ -32,7 +32,9 @@ pub(crate) fn convert(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
     let (options, counters) = (convert_options(options)?, Progress::default());
-    run(py, &dest, &counters, progress, || convert_sources(&sources, &dest, &options, &counters))
+    run(py, &dest, &counters, progress, || {
+        convert_sources(&sources, &dest, &options, &counters)
+    })
 }
 
 /// Plans a conversion, and writes nothing. `options` are those of [`convert`].
@@ -46,7 +48,9 @@ pub(crate) fn plan_conversion(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
     let (options, counters) = (convert_options(options)?, Progress::default());
-    let plan = watch(py, &counters, progress, || dry_run(&sources, &dest, &options, &counters))?;
+    let plan = watch(py, &counters, progress, || {
+        dry_run(&sources, &dest, &options, &counters)
+    })?;
     let plan = plan.map_err(|error| failed(py, error))?;
     warn_files(py, &plan.skipped_files, &plan.missing, &plan.splits)?;
     let json = plan_json(&dest, &plan).map_err(|error| failed(py, error))?;
@@ -64,7 +68,9 @@ pub(crate) fn repair(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
     let (options, counters) = (convert_options(options)?, Progress::default());
-    run(py, &dest, &counters, progress, || repair_sources(&sources, &dest, &options, &counters))
+    run(py, &dest, &counters, progress, || {
+        repair_sources(&sources, &dest, &options, &counters)
+    })
 }
 
 /// Runs a conversion, warns of what was lost or skipped, and returns the report.
@@ -92,11 +98,21 @@ fn convert_options(given: &Bound<'_, PyDict>) -> PyResult<ConvertOptions> {
     let py = given.py();
     match message {
         Some(_) if options.schema.is_some() => {
-            return Err(usage(py, "schema and message both give the columns: omit one"));
+            return Err(usage(
+                py,
+                "schema and message both give the columns: omit one",
+            ));
         }
         // The limits are among the options.
-        Some(message) => options.schema = Some(message_schema(py, proto.as_deref(), &message, &options)?),
-        None if proto.is_some() => return Err(usage(py, "proto needs message, the name of a message in the file")),
+        Some(message) => {
+            options.schema = Some(message_schema(py, proto.as_deref(), &message, &options)?)
+        }
+        None if proto.is_some() => {
+            return Err(usage(
+                py,
+                "proto needs message, the name of a message in the file",
+            ));
+        }
         None => {}
     }
     Ok(options)
@@ -110,12 +126,18 @@ fn message_schema(
     options: &ConvertOptions,
 ) -> PyResult<SchemaRef> {
     let message = load_message(proto, message).map_err(|error| failed(py, error))?;
-    message.schema(&options.read.limits).map_err(|error| failed(py, tfarrow_dataset::Error::from(error)))
+    message
+        .schema(&options.read.limits)
+        .map_err(|error| failed(py, tfarrow_dataset::Error::from(error)))
 }
 
 fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
-    let text = || value.extract::<String>().map_err(|_| usage(py, &format!("{name}: expected a name")));
+    let text = || {
+        value
+            .extract::<String>()
+            .map_err(|_| usage(py, &format!("{name}: expected a name")))
+    };
     let number = || {
         let number = value.extract::<usize>().ok().filter(|number| *number > 0);
         number.ok_or_else(|| usage(py, &format!("{name}: expected a number from 1")))
@@ -124,8 +146,8 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         "to" => options.to = Some(named::<Target>(py, name, &text()?)?),
         "layout" => options.layout = named(py, name, &text()?)?,
         "compression" => {
-            let known =
-                OutputCompression::with_level(&text()?).map_err(|error| usage(py, &format!("{name}: {error}")))?;
+            let known = OutputCompression::with_level(&text()?)
+                .map_err(|error| usage(py, &format!("{name}: {error}")))?;
             (options.compression, options.compression_level) = (Some(known.0), known.1);
         }
         "threads" => options.jobs = number()?,
@@ -161,17 +183,36 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
 
 /// Warns of what was lost or skipped, and returns the report.
 fn reported(py: Python<'_>, dest: &Path, report: ConvertReport) -> PyResult<RawReport> {
-    let ConvertReport { shards, files, records, bytes_in, bytes_out, lossy_changes, why_raw, damage, .. } = &report;
-    let lossy = lossy_changes.iter().map(|(change, times)| format!("{change}: {times} times"));
+    let ConvertReport {
+        shards,
+        files,
+        records,
+        bytes_in,
+        bytes_out,
+        lossy_changes,
+        why_raw,
+        damage,
+        ..
+    } = &report;
+    let lossy = lossy_changes
+        .iter()
+        .map(|(change, times)| format!("{change}: {times} times"));
     let rounded = Some(rounded_text(&report)).filter(|text| !text.is_empty());
-    let warnings: Vec<_> = lossy.chain(rounded).chain(why_raw.iter().cloned()).collect();
+    let warnings: Vec<_> = lossy
+        .chain(rounded)
+        .chain(why_raw.iter().cloned())
+        .collect();
     warn_all(py, &warnings)?;
     warn_files(py, &report.skipped_files, &report.missing, &report.splits)?;
     warn(py, damage, &[])?;
     let json = conversion_json(dest, &report).map_err(|error| failed(py, error))?;
     let text = format!(
         "{records} records: read {bytes_in} bytes in {shards} files, wrote {bytes_out} bytes in {files} files: {}",
-        if damage.is_empty() { "nothing skipped".to_owned() } else { faults_summary(damage) },
+        if damage.is_empty() {
+            "nothing skipped".to_owned()
+        } else {
+            faults_summary(damage)
+        },
     );
     Ok(RawReport::new(move |_| text.clone(), json))
 }

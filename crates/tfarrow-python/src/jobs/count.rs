@@ -14,7 +14,8 @@ use crate::{
     options::ReadingOptions,
 };
 
-/// The path of each shard, as a string, and its number of records. Warns of skipped bytes and files.
+/// The path of each shard, as a string, and its number of records. Warns of skipped bytes and
+/// files.
 #[pyfunction]
 #[pyo3(signature = (sources, options, progress=None))]
 pub(crate) fn count(
@@ -27,11 +28,25 @@ pub(crate) fn count(
     let work = || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_columnar)?;
         pass.expect(found.bytes());
-        let counted = count_shards(&found.shards, &options.read(), options.threads, &|bytes, _| pass.add(bytes))?;
+        let counted = count_shards(
+            &found.shards,
+            &options.read(),
+            options.threads,
+            &|bytes, _| pass.add(bytes),
+        )?;
         Ok((found, counted))
     };
     let (found, counted) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
-    warn(py, &counted.damage, &Vec::from_iter(counted.wrong_lengths.iter().map(ToString::to_string)))?;
-    Ok(found.shards.into_iter().map(|shard| shard.path.into()).zip(counted.records).collect())
+    warn(
+        py,
+        &counted.damage,
+        &Vec::from_iter(counted.wrong_lengths.iter().map(ToString::to_string)),
+    )?;
+    Ok(found
+        .shards
+        .into_iter()
+        .map(|shard| shard.path.into())
+        .zip(counted.records)
+        .collect())
 }

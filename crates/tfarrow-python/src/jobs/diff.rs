@@ -16,8 +16,8 @@ use crate::{
     options::{ReadingOptions, names},
 };
 
-/// Compares two data sets. `options` are those of reading, and `rules` those of the comparison, by name. Returns the report, and
-/// whether they are equal.
+/// Compares two data sets. `options` are those of reading, and `rules` those of the comparison, by
+/// name. Returns the report, and whether they are equal.
 #[pyfunction]
 #[pyo3(signature = (left, right, options, rules, max_differences=10, progress=None))]
 pub(crate) fn diff(
@@ -31,7 +31,12 @@ pub(crate) fn diff(
 ) -> PyResult<(RawReport, bool)> {
     let (options, counters) = (ReadingOptions::of(options)?, Progress::default());
     let (record_type, read) = (options.table.record_type, options.read());
-    let mut options = DiffOptions { record_type, read, max_differences, ..DiffOptions::default() };
+    let mut options = DiffOptions {
+        record_type,
+        read,
+        max_differences,
+        ..DiffOptions::default()
+    };
     for (name, value) in rules {
         if !value.is_none() {
             set(&mut options, &name.extract::<String>()?, &value)?;
@@ -42,12 +47,20 @@ pub(crate) fn diff(
     for other in &found.other_files {
         warn_files(py, &other.skipped_files, &other.missing, &other.splits)?;
     }
-    found.skipped.iter().try_for_each(|skipped| warn(py, skipped, &[]))?;
+    found
+        .skipped
+        .iter()
+        .try_for_each(|skipped| warn(py, skipped, &[]))?;
     warn_all(py, &found.why_raw.iter().cloned().collect::<Vec<_>>())?;
     let json = diff_json(&found).map_err(|error| failed(py, error))?;
     let is_equal = found.is_equal();
-    let names = [&left, &right]
-        .map(|sources| sources.iter().map(|source| source.to_string_lossy()).collect::<Vec<_>>().join(", "));
+    let names = [&left, &right].map(|sources| {
+        sources
+            .iter()
+            .map(|source| source.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
     let text = move |_| diff_text(names.each_ref().map(String::as_str), &found);
     Ok((RawReport::new(text, json), is_equal))
 }
@@ -58,16 +71,31 @@ fn set(options: &mut DiffOptions, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         let number = value.extract::<f64>().ok().filter(|number| *number >= 0.0);
         number.ok_or_else(|| wrong("a number from 0"))
     };
-    let known = options.tolerance.unwrap_or(Tolerance { absolute: 0.0, relative: 0.0 });
+    let known = options.tolerance.unwrap_or(Tolerance {
+        absolute: 0.0,
+        relative: 0.0,
+    });
     match name {
         "on" => options.on = names(name, value)?,
         "exclude" => options.exclude = names(name, value)?,
-        "tolerance" => options.tolerance = Some(Tolerance { absolute: tolerance()?, ..known }),
-        "relative_tolerance" => options.tolerance = Some(Tolerance { relative: tolerance()?, ..known }),
+        "tolerance" => {
+            options.tolerance = Some(Tolerance {
+                absolute: tolerance()?,
+                ..known
+            })
+        }
+        "relative_tolerance" => {
+            options.tolerance = Some(Tolerance {
+                relative: tolerance()?,
+                ..known
+            })
+        }
         "only_a" => options.unmatched[0] = Some(value.extract()?),
         "only_b" => options.unmatched[1] = Some(value.extract()?),
         "overwrite" => options.overwrite = value.extract()?,
-        "memory_limit" => options.memory_limit = value.extract().map_err(|_| wrong("a number of bytes"))?,
+        "memory_limit" => {
+            options.memory_limit = value.extract().map_err(|_| wrong("a number of bytes"))?
+        }
         other => return Err(usage(value.py(), &format!("there is no option {other:?}"))),
     }
     Ok(())

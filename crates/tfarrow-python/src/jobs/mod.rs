@@ -1,5 +1,5 @@
-//! Operations on whole data sets, as the commands of the program: their arguments, the call of a library, and the result as
-//! text and as JSON.
+//! Operations on whole data sets, as the commands of the program: their arguments, the call of a
+//! library, and the result as text and as JSON.
 
 pub(crate) mod convert;
 pub(crate) mod count;
@@ -12,7 +12,8 @@ pub(crate) mod verify;
 
 use pyo3::prelude::*;
 
-/// The result of an operation: the text that the program prints, at any width, and the program's JSON.
+/// The result of an operation: the text that the program prints, at any width, and the program's
+/// JSON.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct RawReport {
     text: Box<dyn Fn(Option<usize>) -> String + Send + Sync>,
@@ -21,7 +22,10 @@ pub(crate) struct RawReport {
 
 impl RawReport {
     fn new(text: impl Fn(Option<usize>) -> String + Send + Sync + 'static, json: String) -> Self {
-        Self { text: Box::new(text), json }
+        Self {
+            text: Box::new(text),
+            json,
+        }
     }
 }
 

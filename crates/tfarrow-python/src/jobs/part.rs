@@ -8,7 +8,8 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 use tfarrow_cli::render::{
-    InferredSchema, PartSettings, StatisticsReport, check_part_sources, part_error, record_warnings, schema_warnings,
+    InferredSchema, PartSettings, StatisticsReport, check_part_sources, part_error,
+    record_warnings, schema_warnings,
 };
 use tfarrow_dataset::{FormatFilter, Part};
 use tfarrow_scan::{InferOptions, Sample};
@@ -23,8 +24,8 @@ use crate::{
     options::ReadingOptions,
 };
 
-/// Reads a part of a data set for `stats`, or for `schema`. Returns the result of the part, as `--partial` of the program writes
-/// it.
+/// Reads a part of a data set for `stats`, or for `schema`. Returns the result of the part, as
+/// `--partial` of the program writes it.
 #[pyfunction]
 #[pyo3(signature = (command, sources, part, options, by=None, progress=None))]
 pub(crate) fn read_part<'py>(
@@ -37,40 +38,70 @@ pub(crate) fn read_part<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (index, count) = part;
-    let no_part =
-        || usage(py, &format!("part: expected a number from 0 and the number of parts, found ({index}, {count})"));
+    let no_part = || {
+        usage(
+            py,
+            &format!(
+                "part: expected a number from 0 and the number of parts, found ({index}, {count})"
+            ),
+        )
+    };
     let part = Part::new(index, count).ok_or_else(no_part)?;
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
     let (layout, record_type) = (options.table.layout, options.table.record_type);
     let is_schema = match command {
         "schema" => true,
         "stats" => false,
-        other => return Err(usage(py, &format!("work: expected schema or stats, found {other:?}"))),
+        other => {
+            return Err(usage(
+                py,
+                &format!("work: expected schema or stats, found {other:?}"),
+            ));
+        }
     };
     let work = || -> anyhow::Result<_> {
         let mut found = Found::of(&sources, FormatFilter::Any, |_| Ok(()))?;
         check_part_sources(&found.shards)?;
         part.spool_for_scan(&mut found.shards)?;
         pass.expect(
-            found.shards.get(part.range(&found.shards)).unwrap_or_default().iter().map(|shard| shard.size).sum(),
+            found
+                .shards
+                .get(part.range(&found.shards))
+                .unwrap_or_default()
+                .iter()
+                .map(|shard| shard.size)
+                .sum(),
         );
         let settings = PartSettings {
             command: command.to_owned(),
-            sources: sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
+            sources: sources
+                .iter()
+                .map(|source| source.to_string_lossy().into_owned())
+                .collect(),
             format: Some("table".to_owned()),
             layout: is_schema.then_some(layout),
             record_type: record_type.filter(|_| is_schema),
             ..PartSettings::default()
         };
-        let infer = InferOptions { part: Some(part), sample: Sample::All, ..options.infer() };
+        let infer = InferOptions {
+            part: Some(part),
+            sample: Sample::All,
+            ..options.infer()
+        };
         let work = match &by {
             _ if is_schema => PartWork::Columns,
             Some(by) => PartWork::Slices(by),
             None => PartWork::Statistics,
         };
-        let result = PartialResult::read(&found.shards, work, settings.to_map()?, &infer, &|bytes, _| pass.add(bytes))
-            .map_err(part_error)?
-            .with_notes(found.notes());
+        let result = PartialResult::read(
+            &found.shards,
+            work,
+            settings.to_map()?,
+            &infer,
+            &|bytes, _| pass.add(bytes),
+        )
+        .map_err(part_error)?
+        .with_notes(found.notes());
         Ok((found, result.to_bytes()))
     };
     let (found, bytes) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
@@ -93,26 +124,44 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts
         }
         merger.finish().map_err(part_error)
     };
-    let MergedResult { shards, settings, notes: _, content } = py.detach(merge).map_err(|error| failed(py, error))?;
+    let MergedResult {
+        shards,
+        settings,
+        notes: _,
+        content,
+    } = py.detach(merge).map_err(|error| failed(py, error))?;
     let settings = PartSettings::parse(&settings).map_err(|error| failed(py, error))?;
     match content {
         MergedContent::Columns(inferred, probable) => {
             let layout = settings.layout.unwrap_or_default();
             let found = InferredSchema::new(shards, inferred, layout, settings.record_type);
-            let found = found.map_err(|error| failed(py, error))?.with_probable(probable);
+            let found = found
+                .map_err(|error| failed(py, error))?
+                .with_probable(probable);
             warn_all(py, &schema_warnings(&found))?;
             Ok((Some(RawSchema::new(found, settings.sources)), None))
         }
         MergedContent::Statistics(all) => {
             let report = StatisticsReport::new(all.summarize());
-            Ok((None, Some(reported(py, &record_warnings(&all.inferred), report)?)))
+            Ok((
+                None,
+                Some(reported(py, &record_warnings(&all.inferred), report)?),
+            ))
         }
         MergedContent::Slices(by, sliced) => {
             let report = StatisticsReport::sliced(&sliced, &by);
-            Ok((None, Some(reported(py, &record_warnings(&sliced.all.inferred), report)?)))
+            Ok((
+                None,
+                Some(reported(
+                    py,
+                    &record_warnings(&sliced.all.inferred),
+                    report,
+                )?),
+            ))
         }
-        MergedContent::Comparison(..) => {
-            Err(usage(py, "these are parts of validate or report, which `tfarrow merge` of the program merges"))
-        }
+        MergedContent::Comparison(..) => Err(usage(
+            py,
+            "these are parts of validate or report, which `tfarrow merge` of the program merges",
+        )),
     }
 }

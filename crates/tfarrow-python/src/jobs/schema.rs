@@ -8,7 +8,8 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use tfarrow_cli::render::{
-    InferredSchema, SchemaFormat, message_schema_text, schema_omissions, schema_text, schema_warnings,
+    InferredSchema, SchemaFormat, message_schema_text, schema_omissions, schema_text,
+    schema_warnings,
 };
 use tfarrow_codec::MessageType;
 use tfarrow_dataset::{Shard, are_events, event_message};
@@ -33,11 +34,14 @@ enum SchemaColumns {
     /// Inferred from records.
     Inferred(Box<InferredSchema>),
     /// Those of TensorBoard's events, of which no record was read.
-    Events { message: MessageType, schema: SchemaRef },
+    Events {
+        message: MessageType,
+        schema: SchemaRef,
+    },
 }
 
-/// Infers the schema of a data set from all records, or from a sample. The schema of TensorBoard's events follows from their
-/// definition. Warns of skipped records and features of several kinds.
+/// Infers the schema of a data set from all records, or from a sample. The schema of TensorBoard's
+/// events follows from their definition. Warns of skipped records and features of several kinds.
 #[pyfunction]
 #[pyo3(signature = (sources, options, progress=None))]
 pub(crate) fn schema(
@@ -48,15 +52,27 @@ pub(crate) fn schema(
 ) -> PyResult<RawSchema> {
     let options = ReadingOptions::of(options)?;
     let shards = listed(py, &sources, Shard::spool_for_scan)?.shards;
-    let sources = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
+    let sources = sources
+        .iter()
+        .map(|source| source.to_string_lossy().into_owned())
+        .collect();
     if options.table.record_type.is_none() && are_events(&shards) {
         let message = event_message().map_err(|error| failed(py, error))?;
-        let schema =
-            message.schema(&options.table.limits).map_err(|error| failed(py, tfarrow_dataset::Error::from(error)))?;
-        return Ok(RawSchema { columns: SchemaColumns::Events { message, schema }, sources });
+        let schema = message
+            .schema(&options.table.limits)
+            .map_err(|error| failed(py, tfarrow_dataset::Error::from(error)))?;
+        return Ok(RawSchema {
+            columns: SchemaColumns::Events { message, schema },
+            sources,
+        });
     }
     let inferred = inferred(py, &shards, &options, progress)?;
-    let found = InferredSchema::new(shards, inferred, options.table.layout, options.table.record_type);
+    let found = InferredSchema::new(
+        shards,
+        inferred,
+        options.table.layout,
+        options.table.record_type,
+    );
     let found = found.and_then(|found| found.with_probable_payload(&options.read()));
     let found = found.map_err(|error| failed(py, error))?;
     warn_all(py, &schema_warnings(&found))?;
@@ -65,20 +81,26 @@ pub(crate) fn schema(
 
 impl RawSchema {
     pub(super) fn new(found: InferredSchema, sources: Vec<String>) -> Self {
-        Self { columns: SchemaColumns::Inferred(Box::new(found)), sources }
+        Self {
+            columns: SchemaColumns::Inferred(Box::new(found)),
+            sources,
+        }
     }
 }
 
 #[pymethods]
 impl RawSchema {
-    /// The schema in a format of the program: `table`, `json`, `arrow`, `python`, `rust`, `sql`, `features-json`.
+    /// The schema in a format of the program: `table`, `json`, `arrow`, `python`, `rust`, `sql`,
+    /// `features-json`.
     #[pyo3(signature = (format="table", width=None))]
     fn text(&self, py: Python<'_>, format: &str, width: Option<usize>) -> PyResult<String> {
         let unknown = || usage(py, &format!("there is no format {format:?} of a schema"));
         let format = SchemaFormat::from_name(format).ok_or_else(unknown)?;
         let text = match &self.columns {
             SchemaColumns::Inferred(found) => schema_text(found, format, &self.sources, width),
-            SchemaColumns::Events { message, schema } => message_schema_text(message, schema, format, width),
+            SchemaColumns::Events { message, schema } => {
+                message_schema_text(message, schema, format, width)
+            }
         };
         let text = text.map_err(|error| failed(py, error))?;
         if let SchemaColumns::Inferred(found) = &self.columns {

@@ -1,10 +1,13 @@
-//! Statistics of the values of a data set, and the schema that TensorFlow Data Validation infers from them.
+//! Statistics of the values of a data set, and the schema that TensorFlow Data Validation infers
+//! from them.
 
 use std::path::PathBuf;
 
 use prost::Message;
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{StatisticsReport, record_warnings, sliced_statistics_text, statistics_json};
+use tfarrow_cli::render::{
+    StatisticsReport, record_warnings, sliced_statistics_text, statistics_json,
+};
 use tfarrow_dataset::{FormatFilter, Shard};
 use tfarrow_stats::{Statistics, schema_to_text};
 
@@ -17,7 +20,8 @@ use crate::{
     options::ReadingOptions,
 };
 
-/// Statistics of a data set, and of its slices by a feature, with the message of TensorFlow Metadata as bytes.
+/// Statistics of a data set, and of its slices by a feature, with the message of TensorFlow
+/// Metadata as bytes.
 #[pyfunction]
 #[pyo3(signature = (sources, options, by=None, progress=None))]
 pub(crate) fn stats(
@@ -46,7 +50,8 @@ pub(crate) fn stats(
         };
         Ok((found, record_warnings(&all.inferred), report))
     };
-    let (found, warnings, report) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    let (found, warnings, report) =
+        watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     reported(py, &warnings, report)
 }
@@ -60,7 +65,10 @@ pub(super) fn reported(
     warn_all(py, warnings)?;
     let json = statistics_json(&report).map_err(|error| failed(py, error))?;
     let message = report.to_proto().encode_to_vec();
-    Ok((RawReport::new(move |width| sliced_statistics_text(&report, width), json), message))
+    Ok((
+        RawReport::new(move |width| sliced_statistics_text(&report, width), json),
+        message,
+    ))
 }
 
 /// The schema that TensorFlow Data Validation would infer, in text format.

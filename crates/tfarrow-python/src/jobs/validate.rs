@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{read_schema, record_warnings, report_page, report_title, validation_json, validation_text};
+use tfarrow_cli::render::{
+    read_schema, record_warnings, report_page, report_title, validation_json, validation_text,
+};
 use tfarrow_codec::infer::RecordObserver;
 use tfarrow_dataset::{FormatFilter, Shard};
 use tfarrow_stats::{Comparison, Expected, RecordProfiler, Statistics, schema_to_text};
@@ -27,7 +29,8 @@ pub(crate) struct ComparisonArguments {
     max_drift: Option<f64>,
 }
 
-/// Validates a data set. Returns the report, whether there are anomalies, and the schema that accepts the data.
+/// Validates a data set. Returns the report, whether there are anomalies, and the schema that
+/// accepts the data.
 #[pyfunction]
 #[pyo3(signature = (sources, against, options, progress=None))]
 pub(crate) fn validate(
@@ -38,7 +41,8 @@ pub(crate) fn validate(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, bool, String)> {
     let (compared, ..) = compare(py, &sources, &against, options, progress, || ())?;
-    let json = validation_json(&compared.found, &compared.distances).map_err(|error| failed(py, error))?;
+    let json =
+        validation_json(&compared.found, &compared.distances).map_err(|error| failed(py, error))?;
     let updated = schema_to_text(&compared.found.updated).map_err(|error| failed(py, error))?;
     let has_anomalies = compared.has_anomalies();
     let text = move |width| validation_text(&compared.found, &compared.distances, width);
@@ -57,11 +61,18 @@ pub(crate) fn report(
     examples: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let (compared, parts, shards) =
-        compare(py, &sources, &against, options, progress, || RecordProfiler::new(examples))?;
-    let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
+    let (compared, parts, shards) = compare(py, &sources, &against, options, progress, || {
+        RecordProfiler::new(examples)
+    })?;
+    let names: Vec<_> = sources
+        .iter()
+        .map(|source| source.to_string_lossy().into_owned())
+        .collect();
     let title = title.unwrap_or_else(|| report_title(&names));
-    let (profile, read) = (RecordProfiler::merged(examples, parts).finish(), ReadingOptions::of(options)?.read());
+    let (profile, read) = (
+        RecordProfiler::merged(examples, parts).finish(),
+        ReadingOptions::of(options)?.read(),
+    );
     let page = py.detach(|| report_page(&title, &compared, &profile, &shards, &read));
     let page = page.map_err(|error| failed(py, error))?;
     warn_all(py, page.warning.as_slice())?;
@@ -93,11 +104,18 @@ fn compare<O: RecordObserver + Send>(
             }
         };
         let (environment, max_drift) = (against.environment.as_deref(), against.max_drift);
-        let expected = Expected { schema, baseline, environment, max_drift };
-        let compared = Comparison::run_with(&found.shards, expected, &infer, &on_progress, observer)?;
+        let expected = Expected {
+            schema,
+            baseline,
+            environment,
+            max_drift,
+        };
+        let compared =
+            Comparison::run_with(&found.shards, expected, &infer, &on_progress, observer)?;
         Ok((found, compared))
     };
-    let (found, (compared, observers)) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    let (found, (compared, observers)) =
+        watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     warn_all(py, &record_warnings(&compared.found.statistics.inferred))?;
     Ok((compared, observers, found.shards))

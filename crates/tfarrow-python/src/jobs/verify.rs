@@ -30,7 +30,12 @@ pub(crate) fn verify(
     let work = || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::ToVerify, Shard::spool_columnar)?;
         pass.expect(found.bytes());
-        let Found { shards, skipped_files, missing, splits: _ } = found;
+        let Found {
+            shards,
+            skipped_files,
+            missing,
+            splits: _,
+        } = found;
         let options = VerifyOptions {
             record_type: options.table.record_type,
             threads: options.threads,
@@ -40,10 +45,22 @@ pub(crate) fn verify(
         let verified = tfarrow_scan::verify(shards, &options, &|bytes, _| pass.add(bytes))?;
         Ok((verified, skipped_files, missing))
     };
-    let (verified, skipped_files, missing) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    let (verified, skipped_files, missing) =
+        watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     warn_files(py, &skipped_files, &missing, &verified.splits)?;
-    warn_all(py, &verified.mixed_records.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    let json = verify_json(&verified, &skipped_files, &missing).map_err(|error| failed(py, error))?;
+    warn_all(
+        py,
+        &verified
+            .mixed_records
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+    )?;
+    let json =
+        verify_json(&verified, &skipped_files, &missing).map_err(|error| failed(py, error))?;
     let is_valid = verified.damage.is_empty();
-    Ok((RawReport::new(move |_| verify_text(&verified), json), is_valid))
+    Ok((
+        RawReport::new(move |_| verify_text(&verified), json),
+        is_valid,
+    ))
 }

@@ -32,8 +32,17 @@ fn float() -> Vec<u8> {
 
 fn quiet(_: u64, _: u64) {}
 
-fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
-    let options = InferOptions { sample, jobs, ..InferOptions::default() };
+fn infer(
+    shards: &[Shard],
+    sample: Sample,
+    jobs: usize,
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Inferred> {
+    let options = InferOptions {
+        sample,
+        jobs,
+        ..InferOptions::default()
+    };
     tfarrow_scan::infer(shards, &options, &|bytes, records| {
         progress(bytes, records);
         ControlFlow::Continue(())
@@ -43,27 +52,42 @@ fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u64, 
 fn shards(folder: &tempfile::TempDir, shards: &[Vec<Vec<u8>>]) -> Vec<Shard> {
     for (i, records) in shards.iter().enumerate() {
         let compression = Compression::ALL[i % 3];
-        write_file(folder.path(), &format!("s{i}"), &compressed(&frames(records), compression));
+        write_file(
+            folder.path(),
+            &format!("s{i}"),
+            &compressed(&frames(records), compression),
+        );
     }
     resolve(&[folder.path()]).unwrap()
 }
 
 fn described(inferred: &Inferred) -> String {
     let features: Vec<_> = inferred.summary.features().collect();
-    format!("{} {features:?} {:?}", inferred.summary.records(), inferred.sampled)
+    format!(
+        "{} {features:?} {:?}",
+        inferred.summary.records(),
+        inferred.sampled
+    )
 }
 
 #[test]
 fn the_result_does_not_depend_on_the_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
-    let one =
-        |shard: u8| (0..20_000u32).map(|i| example(&format!("f{}", i % 7), &int64((i as u8 ^ shard) & 0x7f))).collect();
+    let one = |shard: u8| {
+        (0..20_000u32)
+            .map(|i| example(&format!("f{}", i % 7), &int64((i as u8 ^ shard) & 0x7f)))
+            .collect()
+    };
     let set: Vec<Vec<_>> = (0..5).map(one).collect();
     let shards = shards(&folder, &set);
     let expect = described(&infer(&shards, Sample::All, 1, &quiet).unwrap());
     for jobs in [2, 3, 8] {
         for _ in 0..5 {
-            assert_eq!(described(&infer(&shards, Sample::All, jobs, &quiet).unwrap()), expect, "{jobs} threads");
+            assert_eq!(
+                described(&infer(&shards, Sample::All, jobs, &quiet).unwrap()),
+                expect,
+                "{jobs} threads"
+            );
         }
         // All threads read the one large shard.
         let first = infer(&shards[..1], Sample::All, jobs, &quiet).unwrap();
@@ -99,7 +123,10 @@ fn mixed_kinds_are_reported_with_both_positions() {
     for jobs in [1, 2, 4] {
         let inferred = infer(&shards, Sample::All, jobs, &quiet).unwrap();
         let error = inferred.schema(Layout::Auto, None).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::MixedKinds { feature, .. } if feature == "x"), "{error}");
+        assert!(
+            matches!(error.kind(), ErrorKind::MixedKinds { feature, .. } if feature == "x"),
+            "{error}"
+        );
         let place = folder.path().display().to_string();
         let offset = 17 * frames(&[example("y", &int64(1))]).len();
         assert_eq!(
@@ -109,7 +136,10 @@ fn mixed_kinds_are_reported_with_both_positions() {
                  {offset}); one column cannot hold them"
             )
         );
-        assert_eq!(error.remedies(), [Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)]);
+        assert_eq!(
+            error.remedies(),
+            [Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)]
+        );
         assert!(inferred.schema(Layout::Auto, Some(RecordType::Raw)).is_ok());
     }
 }
@@ -117,8 +147,16 @@ fn mixed_kinds_are_reported_with_both_positions() {
 #[test]
 fn mixed_kinds_in_a_data_set_of_tensorflow() {
     let shards = resolve(&[testdata("mixed_kinds")]).unwrap();
-    let error = infer(&shards, Sample::All, 2, &quiet).unwrap().schema(Layout::List, None).unwrap_err().to_string();
-    for part in ["has two kinds", "part-00000-of-00002.tfrecord: record ", "part-00001-of-00002.tfrecord: record "] {
+    let error = infer(&shards, Sample::All, 2, &quiet)
+        .unwrap()
+        .schema(Layout::List, None)
+        .unwrap_err()
+        .to_string();
+    for part in [
+        "has two kinds",
+        "part-00000-of-00002.tfrecord: record ",
+        "part-00001-of-00002.tfrecord: record ",
+    ] {
         assert!(error.contains(part), "{error}");
     }
 }
@@ -141,8 +179,14 @@ fn the_first_error_is_reported_for_any_number_of_threads() {
     let shards = resolve(&[folder.path()]).unwrap();
     for jobs in [1, 2, 4] {
         for _ in 0..10 {
-            let error = infer(&shards, Sample::All, jobs, &quiet).unwrap_err().to_string();
-            let expect = format!("{}: record 29000 (byte {}): the data's CRC is ", b.display(), 29_000 * frame);
+            let error = infer(&shards, Sample::All, jobs, &quiet)
+                .unwrap_err()
+                .to_string();
+            let expect = format!(
+                "{}: record 29000 (byte {}): the data's CRC is ",
+                b.display(),
+                29_000 * frame
+            );
             assert!(error.starts_with(&expect), "{error}");
         }
     }
@@ -151,17 +195,27 @@ fn the_first_error_is_reported_for_any_number_of_threads() {
 #[test]
 fn a_sample_is_bounded_and_spread() {
     let folder = tempfile::tempdir().unwrap();
-    let set: Vec<Vec<_>> = (0..40).map(|i| vec![example(&format!("f{i}"), &int64(1)); 30]).collect();
+    let set: Vec<Vec<_>> = (0..40)
+        .map(|i| vec![example(&format!("f{i}"), &int64(1)); 30])
+        .collect();
     let shards = shards(&folder, &set);
     let inferred = infer(&shards, Sample::Records(10), 3, &quiet).unwrap();
     let sampled = inferred.sampled.unwrap();
     assert_eq!((sampled.records, sampled.shards, sampled.of), (160, 16, 40));
-    let seen: Vec<_> = inferred.summary.features().map(|f| f.name.clone()).collect();
+    let seen: Vec<_> = inferred
+        .summary
+        .features()
+        .map(|f| f.name.clone())
+        .collect();
     assert_eq!(seen.len(), 16);
     assert!(seen.contains(&"f0".to_owned()) && seen.contains(&"f39".to_owned()));
 
     let few = infer(&shards[..16], Sample::Records(30), 2, &quiet).unwrap();
-    assert_eq!((few.summary.records(), few.sampled), (480, None), "all there is, and no sample");
+    assert_eq!(
+        (few.summary.records(), few.sampled),
+        (480, None),
+        "all there is, and no sample"
+    );
     let few = infer(&shards[..16], Sample::Records(29), 2, &quiet).unwrap();
     assert_eq!(few.sampled.map(|sampled| sampled.records), Some(16 * 29));
 }
@@ -183,11 +237,21 @@ fn a_sample_continues_with_other_shards_if_its_own_are_empty() {
     set[20] = vec![example("x", &int64(1)); 3];
     for (i, records) in set.iter().enumerate() {
         // A compressed shard without records is not an empty file.
-        write_file(folder.path(), &format!("s{i}"), &compressed(&frames(records), Compression::Gzip));
+        write_file(
+            folder.path(),
+            &format!("s{i}"),
+            &compressed(&frames(records), Compression::Gzip),
+        );
     }
     let shards = resolve(&[folder.path()]).unwrap();
     assert_eq!(shards.len(), 40);
-    assert_eq!(infer(&shards, Sample::Records(10), 2, &quiet).unwrap().summary.records(), 3);
+    assert_eq!(
+        infer(&shards, Sample::Records(10), 2, &quiet)
+            .unwrap()
+            .summary
+            .records(),
+        3
+    );
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! The public interface of the crate: inference and verification of data sets.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do"
+)]
 
 mod infer;
 mod rows;
@@ -38,9 +42,16 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 
 fn shard_of(path: &Path) -> Shard {
     let size = fs::metadata(path).unwrap().len();
-    Shard::file(path.to_owned(), path.file_name().unwrap().into(), size, ShardFormat::TfRecord)
+    Shard::file(
+        path.to_owned(),
+        path.file_name().unwrap().into(),
+        size,
+        ShardFormat::TfRecord,
+    )
 }
 
 fn testdata(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata")
+        .join(name)
 }

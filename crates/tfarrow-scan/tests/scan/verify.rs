@@ -23,22 +23,46 @@ fn faults_have_the_order_of_the_data_set_for_any_number_of_threads() {
     }
     let shards = resolve(&[folder.path()]).unwrap();
     let find = |jobs, chunk_bytes, most| {
-        let read = ReadOptions { chunk_bytes, on_error: OnError::Skip, ..ReadOptions::default() };
-        let options = VerifyOptions { threads: jobs, read, max_faults: most, ..VerifyOptions::default() };
+        let read = ReadOptions {
+            chunk_bytes,
+            on_error: OnError::Skip,
+            ..ReadOptions::default()
+        };
+        let options = VerifyOptions {
+            threads: jobs,
+            read,
+            max_faults: most,
+            ..VerifyOptions::default()
+        };
         verify(shards.clone(), &options, &|_, _| ControlFlow::Continue(())).unwrap()
     };
     let (one, all) = (find(1, 1 << 20, 1000), find(8, 5000, 1000));
     let places = |faults: &[tfarrow_dataset::Fault]| {
-        faults.iter().map(|f| (f.shard, f.record, f.offset, f.bytes, f.error.to_string())).collect::<Vec<_>>()
+        faults
+            .iter()
+            .map(|f| (f.shard, f.record, f.offset, f.bytes, f.error.to_string()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(places(one.damage.faults()), places(all.damage.faults()));
-    assert!(one.damage.faults().is_sorted_by_key(|fault| (fault.shard, fault.offset)));
-    assert_eq!((one.records, one.bytes, one.damage.by_kind()), (all.records, all.bytes, all.damage.by_kind()));
-    assert!(one.damage.by_kind()[&FaultKind::Length] > 0 && one.damage.by_kind()[&FaultKind::Data] > 0);
+    assert!(
+        one.damage
+            .faults()
+            .is_sorted_by_key(|fault| (fault.shard, fault.offset))
+    );
+    assert_eq!(
+        (one.records, one.bytes, one.damage.by_kind()),
+        (all.records, all.bytes, all.damage.by_kind())
+    );
+    assert!(
+        one.damage.by_kind()[&FaultKind::Length] > 0 && one.damage.by_kind()[&FaultKind::Data] > 0
+    );
     let total: u64 = one.damage.by_kind().values().sum();
     assert_eq!(total, one.damage.faults().len() as u64);
     // The first faults are kept, and all are counted.
     let few = find(8, 5000, 7);
-    assert_eq!(places(few.damage.faults()), &places(one.damage.faults())[..7]);
+    assert_eq!(
+        places(few.damage.faults()),
+        &places(one.damage.faults())[..7]
+    );
     assert_eq!(few.damage.by_kind(), one.damage.by_kind());
 }

@@ -52,7 +52,10 @@ pub(crate) struct ListingFormat {
 impl ListingFormat {
     /// A format without options.
     pub(crate) fn of(name: &'static str) -> Self {
-        Self { name, options: HashMap::new() }
+        Self {
+            name,
+            options: HashMap::new(),
+        }
     }
 }
 
@@ -70,7 +73,8 @@ pub(crate) async fn listing_table(
 ) -> Result<Arc<dyn TableProvider>> {
     let ListingFormat { name, options } = format;
     let factory = state.get_file_format_factory(name);
-    let factory = factory.ok_or_else(|| plan_datafusion_err!("{source}: {name} files cannot be read"))?;
+    let factory =
+        factory.ok_or_else(|| plan_datafusion_err!("{source}: {name} files cannot be read"))?;
     let options = ListingOptions::new(factory.create(state, options)?).with_file_extension("");
     let schema = schema(shards, name, &options, state).await?;
     let urls = shards.iter().map(urls::shard).collect::<Result<Vec<_>>>()?;
@@ -84,10 +88,18 @@ pub(crate) async fn listing_table(
     Ok(table)
 }
 
-/// Returns whether all rows of Parquet or Arrow files are TensorBoard's events, which were converted from event files.
-pub(crate) async fn are_converted_events(shards: &[Shard], format: &str, state: &SessionState) -> bool {
-    let schema = |shard: Shard| async move { stored_schema(&shard, format, state).await.ok().flatten() };
-    let mut schemas = stream::iter(shards.to_vec()).map(schema).buffered(FILES_AT_A_TIME);
+/// Returns whether all rows of Parquet or Arrow files are TensorBoard's events, which were
+/// converted from event files.
+pub(crate) async fn are_converted_events(
+    shards: &[Shard],
+    format: &str,
+    state: &SessionState,
+) -> bool {
+    let schema =
+        |shard: Shard| async move { stored_schema(&shard, format, state).await.ok().flatten() };
+    let mut schemas = stream::iter(shards.to_vec())
+        .map(schema)
+        .buffered(FILES_AT_A_TIME);
     let mut known = None;
     while let Some(schema) = schemas.next().await {
         let Some(schema) = schema else { return false };
@@ -100,13 +112,20 @@ pub(crate) async fn are_converted_events(shards: &[Shard], format: &str, state: 
 }
 
 /// Reads the schemas of all files, and merges them.
-async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state: &SessionState) -> Result<SchemaRef> {
+async fn schema(
+    shards: &[Shard],
+    format: &str,
+    options: &ListingOptions,
+    state: &SessionState,
+) -> Result<SchemaRef> {
     if let Some(format) = options.format.downcast_ref::<TextFormat>() {
         return text_schema(shards, format, state).await;
     }
     let of_shard = |shard: Shard| async move {
         let file = shard.path.display().to_string();
-        stored_schema(&shard, format, state).await.map_err(|error| error.context(&file))?;
+        stored_schema(&shard, format, state)
+            .await
+            .map_err(|error| error.context(&file))?;
         let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
             true => arrow_schema(&shard, state).await,
             false => options.infer_schema(state, &urls::shard(&shard)?).await,
@@ -117,7 +136,11 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
             Err(error) => Err(error.context(file)),
         }
     };
-    let files: Vec<_> = stream::iter(shards.to_vec()).map(of_shard).buffered(FILES_AT_A_TIME).try_collect().await?;
+    let files: Vec<_> = stream::iter(shards.to_vec())
+        .map(of_shard)
+        .buffered(FILES_AT_A_TIME)
+        .try_collect()
+        .await?;
     // DataFusion finds the columns of these files by their positions, and does not cast them.
     if format == ARROW {
         check_same_columns(&files)?;
@@ -126,8 +149,14 @@ async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state:
 }
 
 /// Infers the columns of text files from all rows.
-async fn text_schema(shards: &[Shard], format: &TextFormat, state: &SessionState) -> Result<SchemaRef> {
-    let Some(first) = shards.first() else { return merged(&[]) };
+async fn text_schema(
+    shards: &[Shard],
+    format: &TextFormat,
+    state: &SessionState,
+) -> Result<SchemaRef> {
+    let Some(first) = shards.first() else {
+        return merged(&[]);
+    };
     let store = state.runtime_env().object_store(urls::shard(first)?)?;
     let object = |shard: Shard| {
         let store = Arc::clone(&store);
@@ -136,44 +165,64 @@ async fn text_schema(shards: &[Shard], format: &TextFormat, state: &SessionState
             Ok::<(ObjectMeta, PathBuf), DataFusionError>((object, shard.path.clone()))
         }
     };
-    let files = stream::iter(shards.to_vec()).map(object).buffered(FILES_AT_A_TIME).try_collect().await?;
+    let files = stream::iter(shards.to_vec())
+        .map(object)
+        .buffered(FILES_AT_A_TIME)
+        .try_collect()
+        .await?;
     format.infer(state, &store, files).await
 }
 
-/// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and for a Parquet file that cannot
-/// be read.
+/// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and
+/// for a Parquet file that cannot be read.
 ///
 /// # Errors
 /// An Arrow file that cannot be read, two columns of one name, and those of [`check_footer`].
-async fn stored_schema(shard: &Shard, format: &str, state: &SessionState) -> Result<Option<SchemaRef>> {
+async fn stored_schema(
+    shard: &Shard,
+    format: &str,
+    state: &SessionState,
+) -> Result<Option<SchemaRef>> {
     match format {
         PARQUET => {
             let url = urls::shard(shard)?;
             let store = state.runtime_env().object_store(&url)?;
-            let Ok(object) = store.head(url.prefix()).await else { return Ok(None) };
-            let Ok(footer) = footer(state, store.as_ref(), &object).await else { return Ok(None) };
+            let Ok(object) = store.head(url.prefix()).await else {
+                return Ok(None);
+            };
+            let Ok(footer) = footer(state, store.as_ref(), &object).await else {
+                return Ok(None);
+            };
             check_footer(&shard.path, &footer)?;
             let footer = footer.file_metadata();
-            let schema = guard(|| parquet_to_arrow_schema(footer.schema_descr(), footer.key_value_metadata()))?;
+            let schema = guard(|| {
+                parquet_to_arrow_schema(footer.schema_descr(), footer.key_value_metadata())
+            })?;
             Ok(schema.ok().map(Arc::new))
         }
         ARROW => {
             let schema = arrow_schema(shard, state).await?;
-            check_different_names(&shard.path, schema.fields().iter().map(|field| field.name().as_str()))?;
+            check_different_names(
+                &shard.path,
+                schema.fields().iter().map(|field| field.name().as_str()),
+            )?;
             Ok(Some(schema))
         }
         _ => Ok(None),
     }
 }
 
-/// Reads the schema of an Arrow file. DataFusion expects it at byte 8 of an object; in files whose buffers are
-/// aligned to more than eight bytes, such as those of Arrow's own writer, there is padding at that position.
+/// Reads the schema of an Arrow file. DataFusion expects it at byte 8 of an object; in files whose
+/// buffers are aligned to more than eight bytes, such as those of Arrow's own writer, there is
+/// padding at that position.
 async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
     let url = urls::shard(shard)?;
     let store = state.runtime_env().object_store(&url)?;
     let mut asked = HEAD_BYTES;
     loop {
-        let head = store.get_range(url.prefix(), 0..asked.min(shard.size)).await?;
+        let head = store
+            .get_range(url.prefix(), 0..asked.min(shard.size))
+            .await?;
         let stream = stream_of_head(&head);
         check_message_types(stream).map_err(|why| unreadable(shard, why))?;
         match guard(|| Ok::<_, ArrowError>(StreamReader::try_new(stream, None)?.schema()))? {
@@ -188,7 +237,14 @@ async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> 
 
 /// The error that the rows of a file cannot be read.
 fn unreadable(shard: &Shard, why: String) -> DataFusionError {
-    external(Error::new(&shard.path, ErrorKind::Rows { part: String::new(), row: 0, source: why.into() }))
+    external(Error::new(
+        &shard.path,
+        ErrorKind::Rows {
+            part: String::new(),
+            row: 0,
+            source: why.into(),
+        },
+    ))
 }
 
 /// The stream at the start of an Arrow file, after a magic number and padding.

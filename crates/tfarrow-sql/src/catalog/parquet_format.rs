@@ -1,8 +1,8 @@
-//! Parquet as a [`FileFormat`] of DataFusion for the tables of `CREATE EXTERNAL TABLE`, with the columns and errors that files in
-//! `FROM` have.
+//! Parquet as a [`FileFormat`] of DataFusion for the tables of `CREATE EXTERNAL TABLE`, with the
+//! columns and errors that files in `FROM` have.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24381 (columns of equal names), mended for 56. The names of columns in errors have no
-//! issue there.
+//! Repair of DataFusion 55: apache/datafusion#24381 (columns of equal names), mended for 56. The
+//! names of columns in errors have no issue there.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -16,7 +16,9 @@ use datafusion::{
             FileFormat, FileFormatFactory, FileMeta, file_compression_type::FileCompressionType,
             parquet::ParquetFormatFactory,
         },
-        physical_plan::{FileScanConfig, FileSinkConfig, FileSource, parquet::metadata::DFParquetMetadata},
+        physical_plan::{
+            FileScanConfig, FileSinkConfig, FileSource, parquet::metadata::DFParquetMetadata,
+        },
         table_schema::TableSchema,
     },
     error::Result,
@@ -32,8 +34,8 @@ use tfarrow_dataset::{Error, ErrorKind};
 
 use crate::merged_schema::check_different_names;
 
-/// Reads the footer of a Parquet file, which errors name `path`. It stays in the cache of the session, from which DataFusion then
-/// takes it.
+/// Reads the footer of a Parquet file, which errors name `path`. It stays in the cache of the
+/// session, from which DataFusion then takes it.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -43,24 +45,42 @@ pub(crate) async fn footer(
     object: &ObjectMeta,
 ) -> Result<Arc<ParquetMetaData>> {
     let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
-    DFParquetMetadata::new(store, object).with_file_metadata_cache(Some(cache)).fetch_metadata().await
+    DFParquetMetadata::new(store, object)
+        .with_file_metadata_cache(Some(cache))
+        .fetch_metadata()
+        .await
 }
 
 /// Checks a footer.
 ///
 /// # Errors
-/// A column of a type that the libraries do not have, on which they panic; another number of rows than the row groups have:
-/// DataFusion uses one number or the other; two columns of one name.
+/// A column of a type that the libraries do not have, on which they panic; another number of rows
+/// than the row groups have: DataFusion uses one number or the other; two columns of one name.
 pub(crate) fn check_footer(path: &Path, footer: &ParquetMetaData) -> Result<()> {
     let checked = check_stored_types(footer).and_then(|()| check_rows(footer));
     checked.map_err(|why| {
-        external(Error::new(path, ErrorKind::Rows { part: String::new(), row: 0, source: why.into() }))
+        external(Error::new(
+            path,
+            ErrorKind::Rows {
+                part: String::new(),
+                row: 0,
+                source: why.into(),
+            },
+        ))
     })?;
-    check_different_names(path, footer.file_metadata().schema().get_fields().iter().map(|field| field.name()))
+    check_different_names(
+        path,
+        footer
+            .file_metadata()
+            .schema()
+            .get_fields()
+            .iter()
+            .map(|field| field.name()),
+    )
 }
 
-/// The columns of a Parquet file as those of a table: functions such as `array_resize` put nulls in lists, and fail where the type
-/// of a list excludes them. DataFusion casts the lists of the file.
+/// The columns of a Parquet file as those of a table: functions such as `array_resize` put nulls in
+/// lists, and fail where the type of a list excludes them. DataFusion casts the lists of the file.
 pub(crate) fn table_columns(schema: &SchemaRef) -> SchemaRef {
     with_nullable_items(schema, true)
 }
@@ -82,7 +102,11 @@ impl GetExt for TableFormatFactory {
 }
 
 impl FileFormatFactory for TableFormatFactory {
-    fn create(&self, state: &dyn Session, options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
+    fn create(
+        &self,
+        state: &dyn Session,
+        options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
         Ok(Arc::new(TableFormat(self.0.create(state, options)?)))
     }
 
@@ -119,7 +143,9 @@ impl FileFormat for TableFormat {
             let footer = footer(state, store.as_ref(), object).await?;
             check_footer(Path::new(&format!("/{}", object.location)), &footer)?;
         }
-        Ok(table_columns(&self.0.infer_schema(state, store, objects).await?))
+        Ok(table_columns(
+            &self.0.infer_schema(state, store, objects).await?,
+        ))
     }
 
     async fn infer_stats(
@@ -149,7 +175,9 @@ impl FileFormat for TableFormat {
         schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<FileMeta> {
-        self.0.infer_stats_and_ordering(state, store, schema, object).await
+        self.0
+            .infer_stats_and_ordering(state, store, schema, object)
+            .await
     }
 
     async fn create_physical_plan(
@@ -167,7 +195,9 @@ impl FileFormat for TableFormat {
         config: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.0.create_writer_physical_plan(input, state, config, order).await
+        self.0
+            .create_writer_physical_plan(input, state, config, order)
+            .await
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {

@@ -1,5 +1,5 @@
-//! `SUMMARIZE 'shards/'`, which is `SELECT * FROM summarize('shards/')`: the statistics of each feature, as those of
-//! `tfarrow-stats`. The argument may also be a query.
+//! `SUMMARIZE 'shards/'`, which is `SELECT * FROM summarize('shards/')`: the statistics of each
+//! feature, as those of `tfarrow-stats`. The argument may also be a query.
 
 use std::sync::Arc;
 
@@ -20,15 +20,20 @@ use tfarrow_datafusion::{
     Notice, TfRecordOptions, TfRecordTable,
     internals::{TableRegistry, are_event_columns, external},
 };
-use tfarrow_dataset::{FormatFilter, ReadOptions, Shard, ShardFormat, are_events, resolve_filtered};
+use tfarrow_dataset::{
+    FormatFilter, ReadOptions, Shard, ShardFormat, are_events, resolve_filtered,
+};
 use tfarrow_scan::InferOptions;
 use tfarrow_stats::{
-    ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, NumberValue,
-    Statistics, why_no_features,
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics,
+    NumberValue, Statistics, why_no_features,
 };
 
 use crate::{
-    catalog::{summary_table::SummaryTable, table_function::literal, text_files::TextFiles, url_table::contents},
+    catalog::{
+        summary_table::SummaryTable, table_function::literal, text_files::TextFiles,
+        url_table::contents,
+    },
     statements::{clauses::check_relation, summarize::SUMMARIZE},
 };
 
@@ -42,7 +47,13 @@ impl RelationPlanner for SummarizeFunction {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
-        let TableFactor::Table { name, alias, args: Some(args), .. } = &relation else {
+        let TableFactor::Table {
+            name,
+            alias,
+            args: Some(args),
+            ..
+        } = &relation
+        else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         if !name.to_string().eq_ignore_ascii_case(SUMMARIZE) {
@@ -52,21 +63,33 @@ impl RelationPlanner for SummarizeFunction {
         if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = args.args.as_slice()
             && let Some(query) = query_of(argument)
         {
-            let query =
-                TableFactor::Derived { lateral: false, subquery: Box::new(query.clone()), alias: None, sample: None };
+            let query = TableFactor::Derived {
+                lateral: false,
+                subquery: Box::new(query.clone()),
+                alias: None,
+                sample: None,
+            };
             let plan = self.of_query(context.plan(query)?, context)?;
-            return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))));
+            return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
+                plan,
+                alias.clone(),
+            ))));
         }
         let source = |arg: &FunctionArg| match arg {
             FunctionArg::Unnamed(source) => literal(SUMMARIZE, source, context),
-            named => plan_err!("{SUMMARIZE}: found {named}, expected sources or one query; SET tfarrow.x sets options"),
+            named => plan_err!(
+                "{SUMMARIZE}: found {named}, expected sources or one query; SET tfarrow.x sets options"
+            ),
         };
         let sources = args.args.iter().map(source).collect::<Result<Vec<_>>>()?;
         if sources.is_empty() {
             return plan_err!("{SUMMARIZE} needs a source: {SUMMARIZE}('shards/*.tfrecord')");
         }
         let plan = self.of_sources(&sources, context)?;
-        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
+            plan,
+            alias.clone(),
+        ))))
     }
 }
 
@@ -81,62 +104,135 @@ fn query_of(argument: &SqlExpr) -> Option<&Query> {
 
 impl SummarizeFunction {
     /// The plan of the statistics of a query.
-    fn of_query(&self, plan: LogicalPlan, context: &dyn RelationPlannerContext) -> Result<LogicalPlan> {
-        let options = context.context_provider().options().extensions.get::<TfRecordOptions>();
+    fn of_query(
+        &self,
+        plan: LogicalPlan,
+        context: &dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
+        let options = context
+            .context_provider()
+            .options()
+            .extensions
+            .get::<TfRecordOptions>();
         let limits = options.map_or_else(Limits::default, |options| options.limits);
         let schema = rows(&DatasetStatistics::default())?.schema();
-        let table = SummaryTable { plan, schema, rows, limits, registry: Arc::clone(&self.0) };
+        let table = SummaryTable {
+            plan,
+            schema,
+            rows,
+            limits,
+            registry: Arc::clone(&self.0),
+        };
         LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build()
     }
 
-    /// The plan of the statistics of files: those of the features of their records, or of the columns of their table if the
-    /// records have no statistics. The planner is synchronous, so that this blocks its thread while the data is read.
-    fn of_sources(&self, sources: &[String], context: &dyn RelationPlannerContext) -> Result<LogicalPlan> {
+    /// The plan of the statistics of files: those of the features of their records, or of the
+    /// columns of their table if the records have no statistics. The planner is synchronous, so
+    /// that this blocks its thread while the data is read.
+    fn of_sources(
+        &self,
+        sources: &[String],
+        context: &dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
         // Only DataFusion reads text files of some compressions.
         if let [source] = sources
             && TextFiles::of_name(source).is_some_and(|files| files.is_only_for_tables())
         {
-            let table = context.context_provider().get_table_source(TableReference::bare(source.clone()))?;
-            return self.of_query(LogicalPlanBuilder::scan(source.clone(), table, None)?.build()?, context);
+            let table = context
+                .context_provider()
+                .get_table_source(TableReference::bare(source.clone()))?;
+            return self.of_query(
+                LogicalPlanBuilder::scan(source.clone(), table, None)?.build()?,
+                context,
+            );
         }
-        let options = context.context_provider().options().extensions.get::<TfRecordOptions>();
+        let options = context
+            .context_provider()
+            .options()
+            .extensions
+            .get::<TfRecordOptions>();
         let options = options.cloned().unwrap_or_default();
-        let mut shards = resolve_filtered(sources, FormatFilter::Convertible).map_err(external)?.shards;
-        shards.iter_mut().try_for_each(Shard::spool_for_scan).map_err(external)?;
+        let mut shards = resolve_filtered(sources, FormatFilter::Convertible)
+            .map_err(external)?
+            .shards;
+        shards
+            .iter_mut()
+            .try_for_each(Shard::spool_for_scan)
+            .map_err(external)?;
         let format = contents(&sources.join(", "), &shards)?;
         let name = sources.first().map(String::as_str).unwrap_or_default();
         if !options.states_type() && are_converted_events(&shards)? {
             return self.of_table(TfRecordTable::events(shards, &options)?, name, context);
         }
-        let is_stated = options.message.is_some() || options.record_type.is_some_and(has_no_statistics);
+        let is_stated =
+            options.message.is_some() || options.record_type.is_some_and(has_no_statistics);
         let is_known = is_stated || options.record_type.is_none() && are_events(&shards);
         if !is_known || format != ShardFormat::TfRecord {
             let found = self.statistics(&shards, &options)?;
-            if format != ShardFormat::TfRecord || !has_no_statistics(found.inferred.summary.record_type()) {
+            if format != ShardFormat::TfRecord
+                || !has_no_statistics(found.inferred.summary.record_type())
+            {
                 let rows = rows(&found.summarize())?;
                 let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
-                return LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build();
+                return LogicalPlanBuilder::scan(
+                    SUMMARIZE,
+                    provider_as_source(Arc::new(table)),
+                    None,
+                )?
+                .build();
             }
         }
-        self.of_table(TfRecordTable::infer_blocking(shards, &options)?, name, context)
+        self.of_table(
+            TfRecordTable::infer_blocking(shards, &options)?,
+            name,
+            context,
+        )
     }
 
     /// The plan of the statistics of the columns of a table.
-    fn of_table(&self, table: TfRecordTable, name: &str, context: &dyn RelationPlannerContext) -> Result<LogicalPlan> {
+    fn of_table(
+        &self,
+        table: TfRecordTable,
+        name: &str,
+        context: &dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
         let table = self.0.register(table, name)?;
-        self.of_query(LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?, context)
+        self.of_query(
+            LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?,
+            context,
+        )
     }
 
     /// Reads all records of the files.
     fn statistics(&self, shards: &[Shard], options: &TfRecordOptions) -> Result<Statistics> {
-        let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
-        let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
+        let TfRecordOptions {
+            verify_crc: verify,
+            on_error,
+            partial_tail,
+            limits,
+            record_type,
+            ..
+        } = *options;
+        let read = ReadOptions {
+            on_error,
+            partial_tail,
+            limits,
+            ..ReadOptions::default()
+        };
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let options = InferOptions { jobs, verify, record_type, read, ..InferOptions::default() };
+        let options = InferOptions {
+            jobs,
+            verify,
+            record_type,
+            read,
+            ..InferOptions::default()
+        };
         let progress = |_, _| std::ops::ControlFlow::Continue(());
         let found = Statistics::collect(shards, &options, &progress).map_err(external)?;
         if !found.inferred.skipped.is_empty() {
-            self.0.notices.notify(&Notice::Skipped(found.inferred.skipped.clone()));
+            self.0
+                .notices
+                .notify(&Notice::Skipped(found.inferred.skipped.clone()));
         }
         if let Some(why) = why_no_features(&found.inferred) {
             self.0.notices.notify(&Notice::NoFeatures(why));
@@ -146,11 +242,12 @@ impl SummarizeFunction {
     }
 }
 
-/// Returns whether the rows of all files are TensorBoard's events, which were converted from event files.
+/// Returns whether the rows of all files are TensorBoard's events, which were converted from event
+/// files.
 fn are_converted_events(shards: &[Shard]) -> Result<bool> {
     for shard in shards {
-        let columns =
-            tfarrow_columnar::schema(Some(shard.format), &shard.path, shard.local_path()).map_err(external)?;
+        let columns = tfarrow_columnar::schema(Some(shard.format), &shard.path, shard.local_path())
+            .map_err(external)?;
         if !columns.is_some_and(|columns| are_event_columns(&columns)) {
             return Ok(false);
         }
@@ -158,9 +255,13 @@ fn are_converted_events(shards: &[Shard]) -> Result<bool> {
     Ok(true)
 }
 
-/// Returns whether the features of such records have no statistics, but the columns of their table have.
+/// Returns whether the features of such records have no statistics, but the columns of their table
+/// have.
 fn has_no_statistics(record_type: RecordType) -> bool {
-    matches!(record_type, RecordType::Raw | RecordType::Message | RecordType::ExampleList)
+    matches!(
+        record_type,
+        RecordType::Raw | RecordType::Message | RecordType::ExampleList
+    )
 }
 
 /// A row for each feature and kind.
@@ -173,7 +274,10 @@ fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
     });
     let rows = Rows(features.collect());
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("feature", rows.texts(|feature, _| Some(feature.name.clone()))),
+        (
+            "feature",
+            rows.texts(|feature, _| Some(feature.name.clone())),
+        ),
         ("kind", rows.texts(|_, kind| Some(kind?.kind.to_owned()))),
         ("present", rows.counts(|feature, _| Some(feature.present))),
         ("missing", rows.counts(|feature, _| Some(feature.missing))),
@@ -183,22 +287,39 @@ fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
         ("max_length", rows.counts(|_, kind| Some(kind?.lengths.max))),
         ("min", rows.floats(|numbers| numbers.min.to_f64())),
         ("median", rows.floats(|numbers| numbers.median)),
-        ("is_median_exact", rows.exactness(|kind| Some(kind.numbers.as_ref()?.sampled.is_none()))),
+        (
+            "is_median_exact",
+            rows.exactness(|kind| Some(kind.numbers.as_ref()?.sampled.is_none())),
+        ),
         ("max", rows.floats(|numbers| numbers.max.to_f64())),
         // Floats do not have all integers beyond 2^53.
         ("min_integer", rows.integers(|numbers| numbers.min)),
         ("max_integer", rows.integers(|numbers| numbers.max)),
         ("mean", rows.floats(|numbers| numbers.mean)),
         ("std_dev", rows.floats(|numbers| numbers.std_dev)),
-        ("zeros", rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.zeros))),
-        ("nan", rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.nan))),
+        (
+            "zeros",
+            rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.zeros)),
+        ),
+        (
+            "nan",
+            rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.nan)),
+        ),
         ("distinct", rows.of_strings(|strings| strings.distinct)),
-        ("is_distinct_exact", rows.exactness(|kind| Some(kind.strings.as_ref()?.is_distinct_exact))),
+        (
+            "is_distinct_exact",
+            rows.exactness(|kind| Some(kind.strings.as_ref()?.is_distinct_exact)),
+        ),
         ("min_bytes", rows.of_strings(|strings| strings.min_length)),
         ("max_bytes", rows.of_strings(|strings| strings.max_length)),
-        ("most_frequent", rows.texts(|_, kind| Some(kind?.strings.as_ref()?.top.first()?.text()?.to_owned()))),
+        (
+            "most_frequent",
+            rows.texts(|_, kind| Some(kind?.strings.as_ref()?.top.first()?.text()?.to_owned())),
+        ),
     ];
-    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    let columns = columns
+        .into_iter()
+        .map(|(name, column)| (name, column, true));
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
 
@@ -206,22 +327,47 @@ fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
 struct Rows<'s>(Vec<(&'s FeatureStatistics, Option<&'s KindStatistics>)>);
 
 impl Rows<'_> {
-    fn texts(&self, of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<String>) -> ArrayRef {
-        Arc::new(self.0.iter().map(|(feature, kind)| of(feature, *kind)).collect::<StringArray>())
+    fn texts(
+        &self,
+        of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<String>,
+    ) -> ArrayRef {
+        Arc::new(
+            self.0
+                .iter()
+                .map(|(feature, kind)| of(feature, *kind))
+                .collect::<StringArray>(),
+        )
     }
 
-    fn counts(&self, of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<u64>) -> ArrayRef {
+    fn counts(
+        &self,
+        of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<u64>,
+    ) -> ArrayRef {
         let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        Arc::new(self.0.iter().map(|(feature, kind)| of(feature, *kind).map(count)).collect::<Int64Array>())
+        Arc::new(
+            self.0
+                .iter()
+                .map(|(feature, kind)| of(feature, *kind).map(count))
+                .collect::<Int64Array>(),
+        )
     }
 
     /// The numbers of each feature; `None` where there are no values.
     fn numbers(&self) -> impl Iterator<Item = Option<&NumberStatistics>> {
-        self.0.iter().map(|(_, kind)| kind.as_ref()?.numbers.as_ref().filter(|numbers| numbers.count > 0))
+        self.0.iter().map(|(_, kind)| {
+            kind.as_ref()?
+                .numbers
+                .as_ref()
+                .filter(|numbers| numbers.count > 0)
+        })
     }
 
     fn floats(&self, of: impl Fn(&NumberStatistics) -> f64) -> ArrayRef {
-        Arc::new(self.numbers().map(|numbers| numbers.map(&of)).collect::<Float64Array>())
+        Arc::new(
+            self.numbers()
+                .map(|numbers| numbers.map(&of))
+                .collect::<Float64Array>(),
+        )
     }
 
     /// Numbers of features with integers.
@@ -238,6 +384,11 @@ impl Rows<'_> {
     }
 
     fn exactness(&self, of: impl Fn(&KindStatistics) -> Option<bool>) -> ArrayRef {
-        Arc::new(self.0.iter().map(|(_, kind)| kind.and_then(&of)).collect::<BooleanArray>())
+        Arc::new(
+            self.0
+                .iter()
+                .map(|(_, kind)| kind.and_then(&of))
+                .collect::<BooleanArray>(),
+        )
     }
 }

@@ -18,7 +18,8 @@ use datafusion::{
     physical_expr::EquivalenceProperties,
     physical_expr::expressions::Column,
     physical_plan::{
-        DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+        DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PhysicalExpr,
+        PlanProperties,
         execution_plan::{Boundedness, CardinalityEffect, EmissionType},
         projection::ProjectionExec,
         stream::RecordBatchStreamAdapter,
@@ -48,7 +49,9 @@ pub(super) struct SummaryTable {
 
 impl fmt::Debug for SummaryTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SummaryTable").field("plan", &self.plan).finish_non_exhaustive()
+        f.debug_struct("SummaryTable")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
     }
 }
 
@@ -80,7 +83,11 @@ impl TableProvider for SummaryTable {
 
 impl SummaryTable {
     /// Plans the query, and the operator that summarizes its rows.
-    fn plan_scan<'a>(&'a self, state: &'a dyn Session, projection: Option<&'a Vec<usize>>) -> PlanFuture<'a> {
+    fn plan_scan<'a>(
+        &'a self,
+        state: &'a dyn Session,
+        projection: Option<&'a Vec<usize>>,
+    ) -> PlanFuture<'a> {
         Box::pin(async move {
             // Features have the names that the columns of the query have in its own result.
             let plan = match state.as_any().downcast_ref::<SessionState>() {
@@ -90,11 +97,19 @@ impl SummaryTable {
             let input = state.create_physical_plan(&plan).await?;
             let all: Arc<dyn ExecutionPlan> = Arc::new(SummarizeExec::new(
                 input,
-                Summarized { rows: self.rows, limits: self.limits, registry: Arc::clone(&self.registry) },
+                Summarized {
+                    rows: self.rows,
+                    limits: self.limits,
+                    registry: Arc::clone(&self.registry),
+                },
                 Arc::clone(&self.schema),
             ));
-            let Some(projection) = projection else { return Ok(all) };
-            let fields = projection.iter().filter_map(|index| Some((*index, self.schema.fields().get(*index)?)));
+            let Some(projection) = projection else {
+                return Ok(all);
+            };
+            let fields = projection
+                .iter()
+                .filter_map(|index| Some((*index, self.schema.fields().get(*index)?)));
             let columns = fields.map(|(index, field)| {
                 let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), index));
                 (column, field.name().clone())
@@ -129,13 +144,19 @@ impl SummarizeExec {
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Self { input, work, properties: Arc::new(properties) }
+        Self {
+            input,
+            work,
+            properties: Arc::new(properties),
+        }
     }
 }
 
 impl fmt::Debug for SummarizeExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SummarizeExec").field("input", &self.input).finish_non_exhaustive()
+        f.debug_struct("SummarizeExec")
+            .field("input", &self.input)
+            .finish_non_exhaustive()
     }
 }
 
@@ -180,14 +201,21 @@ impl ExecutionPlan for SummarizeExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         match <[_; 1]>::try_from(children) {
             Ok([input]) => Ok(Arc::new(Self::new(input, self.work.clone(), self.schema()))),
             Err(children) => internal_err!("SummarizeExec has one input, found {}", children.len()),
         }
     }
 
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
         let (work, schema) = (self.work.clone(), self.schema());
         let rows = stream::once(async move { work.of(input).await });

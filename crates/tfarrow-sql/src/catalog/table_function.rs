@@ -2,7 +2,8 @@
 //!
 //! It is a relation planner, because DataFusion's table functions take no named arguments.
 //!
-//! Repair of DataFusion 55: apache/datafusion#17379, open. Make it a table function when these take named arguments.
+//! Repair of DataFusion 55: apache/datafusion#17379, open. Make it a table function when these take
+//! named arguments.
 
 use std::sync::Arc;
 
@@ -34,39 +35,71 @@ impl RelationPlanner for ReadTfRecord {
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
         check_relation(&relation)?;
-        let TableFactor::Table { name, alias, args: Some(args), .. } = &relation else {
+        let TableFactor::Table {
+            name,
+            alias,
+            args: Some(args),
+            ..
+        } = &relation
+        else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         if !name.to_string().eq_ignore_ascii_case(NAME) {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
-        let session = context.context_provider().options().extensions.get::<TfRecordOptions>();
+        let session = context
+            .context_provider()
+            .options()
+            .extensions
+            .get::<TfRecordOptions>();
         let mut options = session.cloned().unwrap_or_default();
         let mut sources = Vec::new();
         for arg in &args.args {
             match arg {
                 FunctionArg::Unnamed(value) => sources.push(literal(NAME, value, context)?),
-                FunctionArg::Named { name, arg: value, .. } => {
-                    options = options.with([(name.value.as_str(), literal(NAME, value, context)?.as_str())])?;
+                FunctionArg::Named {
+                    name, arg: value, ..
+                } => {
+                    options = options
+                        .with([(name.value.as_str(), literal(NAME, value, context)?.as_str())])?;
                 }
-                FunctionArg::ExprNamed { name, arg: value, .. } => {
-                    options = options.with([(name.to_string().as_str(), literal(NAME, value, context)?.as_str())])?;
+                FunctionArg::ExprNamed {
+                    name, arg: value, ..
+                } => {
+                    options = options.with([(
+                        name.to_string().as_str(),
+                        literal(NAME, value, context)?.as_str(),
+                    )])?;
                 }
             }
         }
         let [first, ..] = sources.as_slice() else {
-            return plan_err!("{NAME} needs a source: {NAME}('shards/*.tfrecord', layout => 'list')");
+            return plan_err!(
+                "{NAME} needs a source: {NAME}('shards/*.tfrecord', layout => 'list')"
+            );
         };
-        // The planner is synchronous, so that this blocks its thread while files are listed and sampled.
-        let table = self.0.register(TfRecordTable::open_blocking(&sources, &options)?, first)?;
+        // The planner is synchronous, so that this blocks its thread while files are listed and
+        // sampled.
+        let table = self
+            .0
+            .register(TfRecordTable::open_blocking(&sources, &options)?, first)?;
         let plan = LogicalPlanBuilder::scan(NAME, provider_as_source(table), None)?.build()?;
-        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
+            plan,
+            alias.clone(),
+        ))))
     }
 }
 
 /// Evaluates an argument of the function `name`, which must be a constant, to text.
-pub(super) fn literal(name: &str, arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext) -> Result<String> {
-    let FunctionArgExpr::Expr(expr) = arg else { return plan_err!("{name}: found {arg}, expected a constant") };
+pub(super) fn literal(
+    name: &str,
+    arg: &FunctionArgExpr,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<String> {
+    let FunctionArgExpr::Expr(expr) = arg else {
+        return plan_err!("{name}: found {arg}, expected a constant");
+    };
     match context.sql_to_expr(SqlExpr::clone(expr), &DFSchema::empty())? {
         Expr::Literal(value, _) if !value.is_null() => Ok(value.to_string()),
         _ => plan_err!("{name}: found {expr}, expected a constant"),

@@ -8,8 +8,13 @@ use tfarrow_dataset::Shard;
 use crate::catalog::listing_table::{ListingFormat, listing_table};
 
 /// File extensions and the format of each.
-const FORMATS: [(&str, &str); 5] =
-    [(".csv", "csv"), (".tsv", "csv"), (".json", "json"), (".ndjson", "json"), (".jsonl", "json")];
+const FORMATS: [(&str, &str); 5] = [
+    (".csv", "csv"),
+    (".tsv", "csv"),
+    (".json", "json"),
+    (".ndjson", "json"),
+    (".jsonl", "json"),
+];
 /// File extensions of compressed files, which follow those of the format.
 const COMPRESSIONS: [&str; 4] = [".gz", ".bz2", ".xz", ".zst"];
 
@@ -25,14 +30,26 @@ pub(crate) struct TextFiles {
 }
 
 impl TextFiles {
-    /// The format by the extension of a file or a glob; `None` if the extension is not that of a text format.
+    /// The format by the extension of a file or a glob; `None` if the extension is not that of a
+    /// text format.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
-        let compression = COMPRESSIONS.into_iter().find(|extension| lower.ends_with(extension));
-        let bare = lower.strip_suffix(compression.unwrap_or_default()).unwrap_or(&lower);
-        let (kind, format) = FORMATS.into_iter().find(|(extension, _)| bare.ends_with(extension))?;
+        let compression = COMPRESSIONS
+            .into_iter()
+            .find(|extension| lower.ends_with(extension));
+        let bare = lower
+            .strip_suffix(compression.unwrap_or_default())
+            .unwrap_or(&lower);
+        let (kind, format) = FORMATS
+            .into_iter()
+            .find(|(extension, _)| bare.ends_with(extension))?;
         let extension = name.get(bare.len() - kind.len()..)?.to_owned();
-        Some(Self { extension, kind, format, compression })
+        Some(Self {
+            extension,
+            kind,
+            format,
+            compression,
+        })
     }
 
     /// The format of these files; `None` if their extensions differ, or there are no files.
@@ -44,7 +61,8 @@ impl TextFiles {
 
     /// Returns whether only tables read the files: statistics are read from plain text and gzip.
     pub(crate) fn is_only_for_tables(&self) -> bool {
-        self.compression.is_some_and(|compression| compression != ".gz")
+        self.compression
+            .is_some_and(|compression| compression != ".gz")
     }
 
     /// Creates the table of the files `shards`, which `source` names.
@@ -57,14 +75,20 @@ impl TextFiles {
         shards: &[Shard],
         state: &SessionState,
     ) -> Result<Arc<dyn TableProvider>> {
-        let format = ListingFormat { name: self.format, options: self.options() };
-        listing_table(source, shards, &format, state).await.map_err(|error| error.context(source))
+        let format = ListingFormat {
+            name: self.format,
+            options: self.options(),
+        };
+        listing_table(source, shards, &format, state)
+            .await
+            .map_err(|error| error.context(source))
     }
 
     /// The options of the format, named as in a statement.
     pub(crate) fn options(&self) -> HashMap<String, String> {
         let mut options = HashMap::new();
-        let mut set = |name: &str, value: &str| options.insert(format!("format.{name}"), value.to_owned());
+        let mut set =
+            |name: &str, value: &str| options.insert(format!("format.{name}"), value.to_owned());
         if let Some(compression) = self.compression {
             set("compression", compression.trim_start_matches('.'));
         }
@@ -81,9 +105,14 @@ mod tests {
 
     #[test]
     fn extensions_determine_format_and_compression() {
-        let format = |name| TextFiles::of_name(name).map(|files| (files.extension, files.format, files.compression));
+        let format = |name| {
+            TextFiles::of_name(name).map(|files| (files.extension, files.format, files.compression))
+        };
         assert_eq!(format("x/*.CSV"), Some((".CSV".into(), "csv", None)));
-        assert_eq!(format("a.b.ndjson.gz"), Some((".ndjson.gz".into(), "json", Some(".gz"))));
+        assert_eq!(
+            format("a.b.ndjson.gz"),
+            Some((".ndjson.gz".into(), "json", Some(".gz")))
+        );
         assert_eq!(format("a.jsonl"), Some((".jsonl".into(), "json", None)));
         for other in ["x/csv", "x.tfrecord.gz", "", ".gz", "ä.gz"] {
             assert_eq!(format(other), None, "{other}");

@@ -1,8 +1,9 @@
 //! Tables of files that are named in a query: `FROM 'shards/*.tfrecord'`.
 //!
-//! DataFusion's own factory determines the format from the extension of the first file, and reports a file that cannot be
-//! read as a table that does not exist. This factory finds shards by content, as the other commands do, and returns the
-//! error of the file. For files that are not TFRecord, Parquet or Arrow, the extension determines the format.
+//! DataFusion's own factory determines the format from the extension of the first file, and reports
+//! a file that cannot be read as a table that does not exist. This factory finds shards by content,
+//! as the other commands do, and returns the error of the file. For files that are not TFRecord,
+//! Parquet or Arrow, the extension determines the format.
 
 use std::{
     collections::HashMap,
@@ -24,27 +25,31 @@ use tfarrow_datafusion::{
     internals::{TableRegistry, blocking, external, spooled},
 };
 use tfarrow_dataset::Lock;
-use tfarrow_dataset::{FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered, splits_note, tfds_splits};
+use tfarrow_dataset::{
+    FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered, splits_note, tfds_splits,
+};
 
 use crate::catalog::{
     listing_table::{ARROW, ListingFormat, PARQUET, are_converted_events, listing_table},
     text_files::TextFiles,
 };
 
-/// Returns the current state of the session; `None` after the session has been dropped. The reference is weak, because the
-/// session owns the factory.
+/// Returns the current state of the session; `None` after the session has been dropped. The
+/// reference is weak, because the session owns the factory.
 type Session = Box<dyn Fn() -> Option<SessionState> + Send + Sync>;
 
 /// Creates tables from names of files, folders and globs.
 pub(crate) struct UrlTables {
     session: OnceLock<Session>,
     registry: Arc<TableRegistry>,
-    /// Copies of sources that can be read only once, by the name of the source, so that a second query reads the same data.
-    /// Each source has its own lock, so that a source that is slow to list blocks no other.
+    /// Copies of sources that can be read only once, by the name of the source, so that a second
+    /// query reads the same data. Each source has its own lock, so that a source that is slow to
+    /// list blocks no other.
     streams: Lock<HashMap<String, Arc<Stream>>>,
 }
 
-/// The copies of one source that can be read only once; `None` for other sources, and before the first read.
+/// The copies of one source that can be read only once; `None` for other sources, and before the
+/// first read.
 type Stream = Lock<Option<Vec<Shard>>>;
 
 impl std::fmt::Debug for UrlTables {
@@ -55,13 +60,18 @@ impl std::fmt::Debug for UrlTables {
 
 impl UrlTables {
     pub(crate) fn new(registry: Arc<TableRegistry>) -> Self {
-        Self { session: OnceLock::new(), registry, streams: Lock::default() }
+        Self {
+            session: OnceLock::new(),
+            registry,
+            streams: Lock::default(),
+        }
     }
 
     /// Sets the session whose settings the tables use.
     pub(crate) fn bind(&self, context: &SessionContext) {
         let state = context.state_weak_ref();
-        self.session.get_or_init(|| Box::new(move || Some(state.upgrade()?.read().clone())));
+        self.session
+            .get_or_init(|| Box::new(move || Some(state.upgrade()?.read().clone())));
     }
 
     fn session(&self) -> Result<SessionState> {
@@ -81,10 +91,18 @@ impl UrlTables {
             if let Some(shards) = stream.as_ref() {
                 return Ok(shards.clone());
             }
-            let shards = resolve_filtered(&[&source], wanted).map_err(external)?.shards;
-            // Only this crate reads TFRecord, and sequentially, so that any object can be read in place.
-            let is_tfrecord = |shard: &Shard| wanted == FormatFilter::All && shard.format == ShardFormat::TfRecord;
-            if !shards.iter().any(|shard| shard.is_stream() || shard.needs_local_copy() && !is_tfrecord(shard)) {
+            let shards = resolve_filtered(&[&source], wanted)
+                .map_err(external)?
+                .shards;
+            // Only this crate reads TFRecord, and sequentially, so that any object can be read in
+            // place.
+            let is_tfrecord = |shard: &Shard| {
+                wanted == FormatFilter::All && shard.format == ShardFormat::TfRecord
+            };
+            if !shards
+                .iter()
+                .any(|shard| shard.is_stream() || shard.needs_local_copy() && !is_tfrecord(shard))
+            {
                 return Ok(shards);
             }
             let shards = spooled(shards).map_err(external)?;
@@ -116,7 +134,8 @@ impl UrlTables {
         }
     }
 
-    /// The table of Parquet or Arrow files: their columns, or the values of TensorBoard's events that were converted to them.
+    /// The table of Parquet or Arrow files: their columns, or the values of TensorBoard's events
+    /// that were converted to them.
     async fn columnar(
         &self,
         source: &str,
@@ -132,8 +151,9 @@ impl UrlTables {
         listing_table(source, &shards, &ListingFormat::of(format), state).await
     }
 
-    /// Creates the table of a source; `None` for a name that is not a path. Boxed here, because the future holds a
-    /// [`SessionState`]: see [`PlanFuture`](tfarrow_datafusion::internals::PlanFuture).
+    /// Creates the table of a source; `None` for a name that is not a path. Boxed here, because the
+    /// future holds a [`SessionState`]: see
+    /// [`PlanFuture`](tfarrow_datafusion::internals::PlanFuture).
     fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Arc<dyn TableProvider>>>> {
         Box::pin(async move {
             if let Some(files) = TextFiles::of_name(name) {
@@ -147,7 +167,9 @@ impl UrlTables {
                 Ok(shards) => return self.table(name, shards).await.map(Some),
                 Err(error) => error,
             };
-            let Ok(shards) = self.shards(name, FormatFilter::Files).await else { return Err(error) };
+            let Ok(shards) = self.shards(name, FormatFilter::Files).await else {
+                return Err(error);
+            };
             match TextFiles::of_shards(&shards) {
                 Some(files) => files.table(name, &shards, &self.session()?).await.map(Some),
                 None => Err(error),
@@ -163,12 +185,21 @@ impl UrlTableFactory for UrlTables {
     }
 }
 
-/// The format that all shards have. An empty Parquet or Arrow file is an error, as after a write to a full disk; DataFusion
-/// would read it as a file without rows.
+/// The format that all shards have. An empty Parquet or Arrow file is an error, as after a write to
+/// a full disk; DataFusion would read it as a file without rows.
 pub(super) fn contents(source: &str, shards: &[Shard]) -> Result<ShardFormat> {
-    let first = shards.first().ok_or_else(|| plan_datafusion_err!("{source}: no shard"))?;
-    if let Some(empty) = shards.iter().find(|shard| shard.format != ShardFormat::TfRecord && shard.size == 0) {
-        return plan_err!("{}: an empty file is not a valid {} file", empty.path.display(), empty.format);
+    let first = shards
+        .first()
+        .ok_or_else(|| plan_datafusion_err!("{source}: no shard"))?;
+    if let Some(empty) = shards
+        .iter()
+        .find(|shard| shard.format != ShardFormat::TfRecord && shard.size == 0)
+    {
+        return plan_err!(
+            "{}: an empty file is not a valid {} file",
+            empty.path.display(),
+            empty.format
+        );
     }
     match shards.iter().find(|shard| shard.format != first.format) {
         None => Ok(first.format),
@@ -182,7 +213,8 @@ pub(super) fn contents(source: &str, shards: &[Shard]) -> Result<ShardFormat> {
     }
 }
 
-/// Returns whether a name is a path and not a table name. A plain word may be either: it is a path if the file exists.
+/// Returns whether a name is a path and not a table name. A plain word may be either: it is a path
+/// if the file exists.
 fn looks_like_path(name: &str) -> bool {
     is_shard_spec(name)
         || name == "-"
@@ -197,7 +229,17 @@ mod tests {
 
     #[test]
     fn a_word_is_not_a_path_and_a_name_with_a_separator_is() {
-        for name in ["-", "~/x", "a/b", "a.tfrecord", "train-*", "train-00000-of-00001", "a[0]", "{a,b}", "train@4"] {
+        for name in [
+            "-",
+            "~/x",
+            "a/b",
+            "a.tfrecord",
+            "train-*",
+            "train-00000-of-00001",
+            "a[0]",
+            "{a,b}",
+            "train@4",
+        ] {
             assert!(looks_like_path(name), "{name}");
         }
         for name in ["shards", "My Table", "train-1", ""] {

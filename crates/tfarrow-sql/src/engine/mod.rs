@@ -6,9 +6,10 @@
 //!              └── TaskNotices, TaskError ◀────┘
 //! ```
 //!
-//! The session plans queries: it finds files, infers schemas, and applies its rules and options. An [`Engine`] only runs plans.
-//! The tasks of an engine run in other processes, and return what they skip and their errors as [`TaskNotices`] and
-//! [`TaskError`]. The session reports both as those of its own scans. Nothing here depends on an engine.
+//! The session plans queries: it finds files, infers schemas, and applies its rules and options. An
+//! [`Engine`] only runs plans. The tasks of an engine run in other processes, and return what they
+//! skip and their errors as [`TaskNotices`] and [`TaskError`]. The session reports both as those of
+//! its own scans. Nothing here depends on an engine.
 
 mod placement;
 mod remote_exec;
@@ -43,8 +44,8 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// Changes the settings and the rules with which a session plans.
     fn prepare(&self, session: SessionStateBuilder) -> SessionStateBuilder;
 
-    /// Runs a plan, and returns the rows of all of its partitions, in their order. The engine updates `progress`, and cancels
-    /// the tasks when the stream is dropped.
+    /// Runs a plan, and returns the rows of all of its partitions, in their order. The engine
+    /// updates `progress`, and cancels the tasks when the stream is dropped.
     ///
     /// # Errors
     /// The engine cannot run the plan. Errors of tasks are items of the stream.
@@ -58,22 +59,30 @@ pub trait Engine: fmt::Debug + Send + Sync {
 
 /// The scan of TFRecord files by an operator, if it is one.
 fn scan_of(node: &dyn ExecutionPlan) -> Option<(&FileScanConfig, &TfRecordSource)> {
-    node.downcast_ref::<DataSourceExec>()?.downcast_to_file_source::<TfRecordSource>()
+    node.downcast_ref::<DataSourceExec>()?
+        .downcast_to_file_source::<TfRecordSource>()
 }
 
 /// The paths of the files of a scan.
 fn paths(config: &FileScanConfig) -> impl Iterator<Item = &Path> {
     let files = config.file_groups.iter().flat_map(|group| group.iter());
-    files.filter_map(|file| file.extension::<Shard>()).map(|shard| shard.path.as_path())
+    files
+        .filter_map(|file| file.extension::<Shard>())
+        .map(|shard| shard.path.as_path())
 }
 
 /// The scan of a plan that reads the file `path`.
 fn source_of(plan: &Arc<dyn ExecutionPlan>, path: &Path) -> Option<TfRecordSource> {
     let mut found = None;
     let visited = plan.apply(|node| {
-        let scan = scan_of(node.as_ref()).filter(|(config, _)| paths(config).any(|known| known == path));
+        let scan =
+            scan_of(node.as_ref()).filter(|(config, _)| paths(config).any(|known| known == path));
         found = scan.map(|(_, source)| source.clone());
-        Ok(if found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        Ok(if found.is_some() {
+            TreeNodeRecursion::Stop
+        } else {
+            TreeNodeRecursion::Continue
+        })
     });
     visited.ok().and(found)
 }

@@ -31,18 +31,26 @@ pub struct TaskProgress {
 impl TaskProgress {
     /// Sets the number of finished tasks, and of all tasks.
     pub fn set(&self, finished: u32, all: u32) {
-        self.counts.store(u64::from(finished) << 32 | u64::from(all), Ordering::Relaxed);
+        self.counts.store(
+            u64::from(finished) << 32 | u64::from(all),
+            Ordering::Relaxed,
+        );
     }
 
-    /// The part of `bytes` that the finished tasks have read. Tasks have about the same number of bytes.
+    /// The part of `bytes` that the finished tasks have read. Tasks have about the same number of
+    /// bytes.
     pub(crate) fn read_of(&self, bytes: u64) -> u64 {
         let counts = self.counts.load(Ordering::Relaxed);
-        let (finished, all) = (u128::from(counts >> 32), u128::from(counts & u64::from(u32::MAX)));
+        let (finished, all) = (
+            u128::from(counts >> 32),
+            u128::from(counts & u64::from(u32::MAX)),
+        );
         u64::try_from(u128::from(bytes) * finished / all.max(1)).unwrap_or(bytes)
     }
 }
 
-/// The operator whose input an engine runs. It has one partition: the rows of all partitions of its input.
+/// The operator whose input an engine runs. It has one partition: the rows of all partitions of its
+/// input.
 #[derive(Debug)]
 pub struct RemoteExec {
     input: Arc<dyn ExecutionPlan>,
@@ -59,7 +67,12 @@ impl RemoteExec {
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Self { input, engine, progress: TaskProgress::default(), properties: Arc::new(properties) }
+        Self {
+            input,
+            engine,
+            progress: TaskProgress::default(),
+            properties: Arc::new(properties),
+        }
     }
 
     /// The progress of the tasks.
@@ -104,17 +117,25 @@ impl ExecutionPlan for RemoteExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         match <[_; 1]>::try_from(children) {
             Ok([input]) => Ok(Arc::new(Self::new(input, Arc::clone(&self.engine)))),
             Err(children) => internal_err!("RemoteExec has one input, and not {}", children.len()),
         }
     }
 
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
         if partition != 0 {
             return internal_err!("RemoteExec has one partition, and no partition {partition}");
         }
-        self.engine.run(Arc::clone(&self.input), context, self.progress.clone())
+        self.engine
+            .run(Arc::clone(&self.input), context, self.progress.clone())
     }
 }

@@ -14,8 +14,8 @@ use tfarrow_dataset::{Error, ErrorKind, Fault, FaultKind};
 
 use crate::engine::source_of;
 
-/// The error of a task. It can be serialized. The process that planned the query makes an error of it, which has the text that the
-/// error of a scan in that process has.
+/// The error of a task. It can be serialized. The process that planned the query makes an error of
+/// it, which has the text that the error of a scan in that process has.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskError {
     cause: Cause,
@@ -47,8 +47,8 @@ struct FileFault {
     message: String,
     fault: FaultKind,
     remedies: Vec<Remedy>,
-    /// The feature that has another kind than its column, if the error is about one. The planning process knows where the first
-    /// record with the kind of the column is.
+    /// The feature that has another kind than its column, if the error is about one. The planning
+    /// process knows where the first record with the kind of the column is.
     conflict: Option<String>,
 }
 
@@ -60,21 +60,39 @@ impl TaskError {
         let contexts = chain().filter_map(context).collect();
         let file = chain().find_map(|cause| cause.downcast_ref::<Error>());
         if let Some((error, fault)) = file.and_then(|error| Some((error, FileFault::of(error)?))) {
-            return Self { cause: Cause::File(fault), contexts, is_transient: error.is_machine(), is_of_piece };
+            return Self {
+                cause: Cause::File(fault),
+                contexts,
+                is_transient: error.is_machine(),
+                is_of_piece,
+            };
         }
         let known = chain().filter_map(Cause::of).last();
         let cause = known.unwrap_or_else(|| Cause::Text(error.to_string()));
-        Self { cause, contexts, is_transient: chain().any(is_transient), is_of_piece }
+        Self {
+            cause,
+            contexts,
+            is_transient: chain().any(is_transient),
+            is_of_piece,
+        }
     }
 
     /// An error with this text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { cause: Cause::Text(text.into()), contexts: Vec::new(), is_transient: false, is_of_piece: false }
+        Self {
+            cause: Cause::Text(text.into()),
+            contexts: Vec::new(),
+            is_transient: false,
+            is_of_piece: false,
+        }
     }
 
     /// The same error of a task that must not run again.
     pub fn not_transient(self) -> Self {
-        Self { is_transient: false, ..self }
+        Self {
+            is_transient: false,
+            ..self
+        }
     }
 
     /// Whether another attempt may succeed, as after an error of a network.
@@ -82,8 +100,8 @@ impl TaskError {
         self.is_transient
     }
 
-    /// Whether a piece of a file could not be read. The file is then read as a whole, by the plan of
-    /// [`with_whole_files`](crate::with_whole_files).
+    /// Whether a piece of a file could not be read. The file is then read as a whole, by the plan
+    /// of [`with_whole_files`](crate::with_whole_files).
     pub fn is_of_piece(&self) -> bool {
         self.is_of_piece
     }
@@ -92,14 +110,19 @@ impl TaskError {
     pub fn into_error(self, plan: &Arc<dyn ExecutionPlan>) -> DataFusionError {
         let error = match self.cause {
             Cause::File(fault) => fault.into_error(plan),
-            Cause::Cast(text) => DataFusionError::ArrowError(Box::new(ArrowError::CastError(text)), None),
+            Cause::Cast(text) => {
+                DataFusionError::ArrowError(Box::new(ArrowError::CastError(text)), None)
+            }
             Cause::Execution(text) => DataFusionError::Execution(text),
             Cause::NotImplemented(text) => DataFusionError::NotImplemented(text),
             Cause::Internal(text) => DataFusionError::Internal(text),
             Cause::ResourcesExhausted(text) => DataFusionError::ResourcesExhausted(text),
             Cause::Text(text) => DataFusionError::External(text.into()),
         };
-        self.contexts.into_iter().rev().fold(error, |error, text| error.context(text))
+        self.contexts
+            .into_iter()
+            .rev()
+            .fold(error, |error, text| error.context(text))
     }
 }
 
@@ -113,7 +136,11 @@ fn context(error: &(dyn StdError + 'static)) -> Option<String> {
 
 /// An error of DataFusion, which several readers of one result may share.
 fn of_datafusion<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e DataFusionError> {
-    let shared = || error.downcast_ref::<Arc<DataFusionError>>().map(AsRef::as_ref);
+    let shared = || {
+        error
+            .downcast_ref::<Arc<DataFusionError>>()
+            .map(AsRef::as_ref)
+    };
     error.downcast_ref::<DataFusionError>().or_else(shared)
 }
 
@@ -127,7 +154,9 @@ impl Cause {
                 error => Some(Self::Text(error.to_string())),
             };
         }
-        let Some(error) = of_datafusion(error) else { return Some(Self::Text(error.to_string())) };
+        let Some(error) = of_datafusion(error) else {
+            return Some(Self::Text(error.to_string()));
+        };
         match error {
             DataFusionError::ArrowError(..)
             | DataFusionError::Context(..)
@@ -137,12 +166,14 @@ impl Cause {
             | DataFusionError::External(_)
             | DataFusionError::IoError(_)
             | DataFusionError::ObjectStore(_) => None,
-            DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::Configuration(text) => {
-                Some(Self::Execution(text.clone()))
-            }
+            DataFusionError::Plan(text)
+            | DataFusionError::Execution(text)
+            | DataFusionError::Configuration(text) => Some(Self::Execution(text.clone())),
             DataFusionError::NotImplemented(text) => Some(Self::NotImplemented(text.clone())),
             DataFusionError::Internal(text) => Some(Self::Internal(text.clone())),
-            DataFusionError::ResourcesExhausted(text) => Some(Self::ResourcesExhausted(text.clone())),
+            DataFusionError::ResourcesExhausted(text) => {
+                Some(Self::ResourcesExhausted(text.clone()))
+            }
             error => Some(Self::Text(error.strip_backtrace())),
         }
     }
@@ -151,7 +182,8 @@ impl Cause {
 impl FileFault {
     /// An error of a file; `None` if it is not about a single file.
     fn of(error: &Error) -> Option<Self> {
-        // The types that a rewrite names are those of columns, which only the planning process checks.
+        // The types that a rewrite names are those of columns, which only the planning process
+        // checks.
         let can_be_sent = |remedy: &Remedy| !matches!(remedy, Remedy::Rewrite { .. });
         Some(Self {
             path: error.path()?.to_owned(),
@@ -163,9 +195,22 @@ impl FileFault {
     }
 
     fn into_error(self, plan: &Arc<dyn ExecutionPlan>) -> DataFusionError {
-        let Self { path, message, fault, remedies, conflict } = self;
+        let Self {
+            path,
+            message,
+            fault,
+            remedies,
+            conflict,
+        } = self;
         let source = source_of(plan, &path);
-        let error = Error::new(path, ErrorKind::Reported { message, fault, remedies });
+        let error = Error::new(
+            path,
+            ErrorKind::Reported {
+                message,
+                fault,
+                remedies,
+            },
+        );
         let advice = match (&source, &conflict) {
             (Some(source), Some(feature)) => kind_advice(feature, source.provenance()),
             (Some(source), None) => scan_advice(&error, source.provenance()),
@@ -177,11 +222,19 @@ impl FileFault {
 
 /// Whether a cause of an error may not be there at another attempt.
 fn is_transient(cause: &(dyn StdError + 'static)) -> bool {
-    let is_missing = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
+    let is_missing = |kind| {
+        matches!(
+            kind,
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+        )
+    };
     if let Some(error) = cause.downcast_ref::<io::Error>() {
         return !is_missing(error.kind());
     }
-    matches!(cause.downcast_ref::<object_store::Error>(), Some(object_store::Error::Generic { .. }))
+    matches!(
+        cause.downcast_ref::<object_store::Error>(),
+        Some(object_store::Error::Generic { .. })
+    )
 }
 
 #[cfg(test)]
@@ -196,12 +249,17 @@ mod tests {
     #[test]
     fn texts_of_operators_are_kept() {
         let full = || Error::io("a.csv", io::ErrorKind::StorageFull.into());
-        let error = external(full()).context("3 of 4 files").context("all of it");
+        let error = external(full())
+            .context("3 of 4 files")
+            .context("all of it");
         let found = TaskError::of(&DataFusionError::Shared(Arc::new(error)));
         assert!(found.is_transient() && !found.clone().not_transient().is_transient());
         let plan: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
         let text = found.into_error(&plan).strip_backtrace();
-        let expected = external(full()).context("3 of 4 files").context("all of it").strip_backtrace();
+        let expected = external(full())
+            .context("3 of 4 files")
+            .context("all of it")
+            .strip_backtrace();
         assert_eq!(text, expected);
     }
 }

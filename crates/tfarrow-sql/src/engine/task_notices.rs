@@ -42,8 +42,9 @@ impl TaskNotices {
         self.scans.is_empty()
     }
 
-    /// Adds the notices of another task with the same plan, which has other files. A task with the same files is another attempt, or
-    /// one that needs the same rows: its skipped records are not counted again.
+    /// Adds the notices of another task with the same plan, which has other files. A task with the
+    /// same files is another attempt, or one that needs the same rows: its skipped records are not
+    /// counted again.
     pub fn merge_task(&mut self, other: Self) {
         self.merge_with(other, |known, skipped| {
             if (known.records, known.ranges) < (skipped.records, skipped.ranges) {
@@ -59,7 +60,11 @@ impl TaskNotices {
 
     fn merge_with(&mut self, other: Self, merge_skipped: impl Fn(&mut DamageReport, DamageReport)) {
         for (path, notices) in other.scans {
-            let ScanNotices { unknown, unknown_field, skipped } = notices;
+            let ScanNotices {
+                unknown,
+                unknown_field,
+                skipped,
+            } = notices;
             let scan = self.scans.entry(path).or_default();
             scan.unknown.extend(unknown);
             scan.unknown_field = scan.unknown_field.or(unknown_field);
@@ -70,10 +75,18 @@ impl TaskNotices {
     /// Sends the notices as those of the scans of `plan`.
     pub fn send(self, plan: &Arc<dyn ExecutionPlan>) {
         for (path, notices) in self.scans {
-            let ScanNotices { unknown, unknown_field, skipped } = notices;
-            let Some(source) = source_of(plan, &path) else { continue };
+            let ScanNotices {
+                unknown,
+                unknown_field,
+                skipped,
+            } = notices;
+            let Some(source) = source_of(plan, &path) else {
+                continue;
+            };
             source.notices().send_unknown(unknown, source.provenance());
-            unknown_field.into_iter().for_each(|field| source.notices().send_unknown_field(field));
+            unknown_field
+                .into_iter()
+                .for_each(|field| source.notices().send_unknown_field(field));
             source.notices().send_skipped(skipped);
         }
     }
@@ -99,15 +112,25 @@ pub fn with_task_notices(
     notices: &Arc<Lock<TaskNotices>>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let collected = plan.transform_up(|node| {
-        let Some((config, source)) = scan_of(node.as_ref()) else { return Ok(Transformed::no(node)) };
-        let Some(path) = paths(config).next() else { return Ok(Transformed::no(node)) };
+        let Some((config, source)) = scan_of(node.as_ref()) else {
+            return Ok(Transformed::no(node));
+        };
+        let Some(path) = paths(config).next() else {
+            return Ok(Transformed::no(node));
+        };
         let (path, notices) = (path.to_owned(), Arc::clone(notices));
         let on_notice: OnNotice = Arc::new(move |notice| {
             notices.lock().add(&path, notice);
         });
-        let source = source.clone().with_notices(Arc::new(NoticeSender::new(Some(on_notice))));
-        let config = FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source)).build();
-        Ok(Transformed::yes(DataSourceExec::from_data_source(config) as _))
+        let source = source
+            .clone()
+            .with_notices(Arc::new(NoticeSender::new(Some(on_notice))));
+        let config = FileScanConfigBuilder::from(config.clone())
+            .with_source(Arc::new(source))
+            .build();
+        Ok(Transformed::yes(
+            DataSourceExec::from_data_source(config) as _
+        ))
     });
     Ok(collected?.data)
 }
@@ -125,8 +148,13 @@ mod tests {
             notices.add(Path::new(path), &Notice::Skipped(skipped));
             notices
         };
-        let counts =
-            |notices: &TaskNotices| notices.scans.values().map(|scan| scan.skipped.records).collect::<Vec<_>>();
+        let counts = |notices: &TaskNotices| {
+            notices
+                .scans
+                .values()
+                .map(|scan| scan.skipped.records)
+                .collect::<Vec<_>>()
+        };
         let mut stage = of_task("a", 2);
         stage.merge_task(of_task("b", 1));
         // The first attempt of a task may have ended early.

@@ -1,7 +1,9 @@
-//! Functions of DataFusion whose results can be far longer than their arguments, with a limit for the result of one call. The memory
-//! pool of a session does not count the values of expressions, so that one call could exhaust the memory of the machine.
+//! Functions of DataFusion whose results can be far longer than their arguments, with a limit for
+//! the result of one call. The memory pool of a session does not count the values of expressions,
+//! so that one call could exhaust the memory of the machine.
 //!
-//! Repair of DataFusion 55: apache/datafusion#5415, open. Delete when the memory pool counts values of expressions.
+//! Repair of DataFusion 55: apache/datafusion#5415, open. Delete when the memory pool counts values
+//! of expressions.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +17,8 @@ use datafusion::{
     common::exec_err,
     error::Result,
     logical_expr::{
-        ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+        ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+        ScalarUDFImpl, Signature,
         simplify::{ExprSimplifyResult, SimplifyContext},
     },
 };
@@ -24,8 +27,16 @@ use datafusion::{
 const MAX_CALL_BYTES: usize = 1 << 30;
 
 /// The functions that have a limit.
-const NAMES: [&str; 8] =
-    ["array_repeat", "array_resize", "generate_series", "lpad", "range", "repeat", "replace", "rpad"];
+const NAMES: [&str; 8] = [
+    "array_repeat",
+    "array_resize",
+    "generate_series",
+    "lpad",
+    "range",
+    "repeat",
+    "replace",
+    "rpad",
+];
 
 /// The functions of a session whose results can be far longer than their arguments, with a limit.
 pub(crate) fn bounded(
@@ -34,7 +45,12 @@ pub(crate) fn bounded(
 ) -> impl Iterator<Item = ScalarUDF> {
     let limit = memory_limit.unwrap_or(usize::MAX).min(MAX_CALL_BYTES);
     let inner = NAMES.iter().filter_map(|name| functions.get(*name));
-    inner.map(move |inner| ScalarUDF::from(BoundedFunction { inner: ScalarUDF::clone(inner), limit }))
+    inner.map(move |inner| {
+        ScalarUDF::from(BoundedFunction {
+            inner: ScalarUDF::clone(inner),
+            limit,
+        })
+    })
 }
 
 /// A function that returns an error in place of a result above the limit.
@@ -97,17 +113,31 @@ fn result_bytes(name: &str, args: &ScalarFunctionArgs) -> Result<u128> {
         ("repeat", [text, count]) => product(&byte_lengths(text)?, &numbers(count)?),
         // A character has up to four bytes.
         ("lpad" | "rpad", [_, length, ..]) => product(&numbers(length)?, &Sizes::Same(4)),
-        ("replace", [text, from, to]) => replaced(&byte_lengths(text)?, &byte_lengths(from)?, &byte_lengths(to)?),
+        ("replace", [text, from, to]) => replaced(
+            &byte_lengths(text)?,
+            &byte_lengths(from)?,
+            &byte_lengths(to)?,
+        ),
         ("array_repeat", [value, count]) => product(&average_bytes(value), &numbers(count)?),
         ("array_resize", [list, length, ..]) => product(&average_bytes(list), &numbers(length)?),
         ("range" | "generate_series", [stop]) => product(&numbers(stop)?, &Sizes::Same(8)),
-        ("range" | "generate_series", [start, stop]) => series(&points(start)?, &points(stop)?, &Sizes::Same(1)),
-        ("range" | "generate_series", [start, stop, step]) => series(&points(start)?, &points(stop)?, &points(step)?),
+        ("range" | "generate_series", [start, stop]) => {
+            series(&points(start)?, &points(stop)?, &Sizes::Same(1))
+        }
+        ("range" | "generate_series", [start, stop, step]) => {
+            series(&points(start)?, &points(stop)?, &points(step)?)
+        }
         // The function itself refuses other arguments.
         _ => Sizes::Same(0),
     };
-    let rows = if args.args.iter().all(is_scalar) { 1 } else { args.number_rows };
-    Ok((0..rows).fold(0, |sum: u128, row| sum.saturating_add(sizes.at(row).unsigned_abs())))
+    let rows = if args.args.iter().all(is_scalar) {
+        1
+    } else {
+        args.number_rows
+    };
+    Ok((0..rows).fold(0, |sum: u128, row| {
+        sum.saturating_add(sizes.at(row).unsigned_abs())
+    }))
 }
 
 fn is_scalar(value: &ColumnarValue) -> bool {
@@ -144,7 +174,9 @@ impl Sizes {
 
 /// Products of two numbers, of which negative ones are 0.
 fn product(left: &Sizes, right: &Sizes) -> Sizes {
-    Sizes::of(&[left, right], |row| left.at(row).max(0).saturating_mul(right.at(row).max(0)))
+    Sizes::of(&[left, right], |row| {
+        left.at(row).max(0).saturating_mul(right.at(row).max(0))
+    })
 }
 
 /// Lengths of texts in which all parts of one length are replaced by parts of another one.
@@ -160,7 +192,11 @@ fn series(start: &Sizes, stop: &Sizes, step: &Sizes) -> Sizes {
     Sizes::of(&[start, stop, step], |row| {
         // Points of opposite directions make no series.
         let length = (stop.at(row) - start.at(row)).abs() / step.at(row).abs().max(1);
-        if (stop.at(row) < start.at(row)) == (step.at(row) < 0) { (length + 1) * 8 } else { 0 }
+        if (stop.at(row) < start.at(row)) == (step.at(row) < 0) {
+            (length + 1) * 8
+        } else {
+            0
+        }
     })
 }
 
@@ -168,14 +204,19 @@ fn series(start: &Sizes, stop: &Sizes, step: &Sizes) -> Sizes {
 fn each(value: &ColumnarValue, sizes: impl Fn(&ArrayRef) -> Result<Vec<i128>>) -> Result<Sizes> {
     Ok(match value {
         ColumnarValue::Array(array) => Sizes::Each(sizes(array)?),
-        ColumnarValue::Scalar(scalar) => Sizes::Same(sizes(&scalar.to_array()?)?.first().copied().unwrap_or(0)),
+        ColumnarValue::Scalar(scalar) => {
+            Sizes::Same(sizes(&scalar.to_array()?)?.first().copied().unwrap_or(0))
+        }
     })
 }
 
 fn integers(array: &dyn Array) -> Result<Vec<i128>> {
     let array = cast(array, &DataType::Int64)?;
     let array: &Int64Array = array.as_primitive();
-    Ok(array.iter().map(|value| value.unwrap_or(0).into()).collect())
+    Ok(array
+        .iter()
+        .map(|value| value.unwrap_or(0).into())
+        .collect())
 }
 
 fn numbers(value: &ColumnarValue) -> Result<Sizes> {
@@ -198,7 +239,10 @@ fn average_bytes(value: &ColumnarValue) -> Sizes {
 fn points(value: &ColumnarValue) -> Result<Sizes> {
     each(value, |array| match array.data_type() {
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
-            let micros = integers(&cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?)?;
+            let micros = integers(&cast(
+                array,
+                &DataType::Timestamp(TimeUnit::Microsecond, None),
+            )?)?;
             Ok(micros.into_iter().map(|micros| micros * 1_000).collect())
         }
         DataType::Interval(_) => {

@@ -1,9 +1,11 @@
 //! `min` and `max`, which replace the functions of DataFusion.
 //!
-//! Those of DataFusion 55.2 compare the floats of a group by `<`: a group with NaN has the least or the greatest of the
-//! numbers after its last NaN, and a group of infinities only has the greatest finite number.
+//! Those of DataFusion 55.2 compare the floats of a group by `<`: a group with NaN has the least or
+//! the greatest of the numbers after its last NaN, and a group of infinities only has the greatest
+//! finite number.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24432, mended for 56 by #24433. Delete with DataFusion 56.
+//! Repair of DataFusion 55: apache/datafusion#24432, mended for 56 by #24433. Delete with
+//! DataFusion 56.
 
 use std::sync::Arc;
 
@@ -16,15 +18,17 @@ use datafusion::{
     error::Result,
     functions_aggregate::min_max::{max_udaf, min_udaf},
     logical_expr::{
-        Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
-        Signature, StatisticsArgs, function::AccumulatorArgs, utils::AggregateOrderSensitivity,
+        Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator,
+        ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs, function::AccumulatorArgs,
+        utils::AggregateOrderSensitivity,
     },
     scalar::ScalarValue,
 };
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
 use half::f16;
 
-/// `min(x)` or `max(x)`: the function of DataFusion, but for the floats of groups, which are compared by their total order.
+/// `min(x)` or `max(x)`: the function of DataFusion, but for the floats of groups, which are
+/// compared by their total order.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Extreme {
     of_datafusion: Arc<AggregateUDF>,
@@ -33,12 +37,18 @@ struct Extreme {
 
 /// Creates the function `min`.
 pub(crate) fn min() -> AggregateUDF {
-    AggregateUDF::from(Extreme { of_datafusion: min_udaf(), is_max: false })
+    AggregateUDF::from(Extreme {
+        of_datafusion: min_udaf(),
+        is_max: false,
+    })
 }
 
 /// Creates the function `max`.
 pub(crate) fn max() -> AggregateUDF {
-    AggregateUDF::from(Extreme { of_datafusion: max_udaf(), is_max: true })
+    AggregateUDF::from(Extreme {
+        of_datafusion: max_udaf(),
+        is_max: true,
+    })
 }
 
 impl Extreme {
@@ -53,14 +63,20 @@ impl Extreme {
                     *kept = value;
                 }
             };
-            return Box::new(PrimitiveGroupsAccumulator::<T, _>::new(&T::DATA_TYPE, keep).with_starting_value(lowest));
+            return Box::new(
+                PrimitiveGroupsAccumulator::<T, _>::new(&T::DATA_TYPE, keep)
+                    .with_starting_value(lowest),
+            );
         }
         let keep = |kept: &mut T::Native, value: T::Native| {
             if value.is_lt(*kept) {
                 *kept = value;
             }
         };
-        Box::new(PrimitiveGroupsAccumulator::<T, _>::new(&T::DATA_TYPE, keep).with_starting_value(highest))
+        Box::new(
+            PrimitiveGroupsAccumulator::<T, _>::new(&T::DATA_TYPE, keep)
+                .with_starting_value(highest),
+        )
     }
 }
 
@@ -85,7 +101,10 @@ impl AggregateUDFImpl for Extreme {
         self.of_datafusion.accumulator(args)
     }
 
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
         self.of_datafusion.create_sliding_accumulator(args)
     }
 
@@ -93,7 +112,10 @@ impl AggregateUDFImpl for Extreme {
         self.of_datafusion.groups_accumulator_supported(args)
     }
 
-    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
         match args.return_field.data_type() {
             DataType::Float16 => Ok(self.floats::<Float16Type>(f16::NEG_INFINITY, f16::NAN)),
             DataType::Float32 => Ok(self.floats::<Float32Type>(f32::NEG_INFINITY, f32::NAN)),

@@ -12,11 +12,18 @@ use tfarrow_datafusion::internals;
 
 /// The functions that replace those of DataFusion.
 pub(crate) fn replaced() -> (ScalarUDF, [AggregateUDF; 2]) {
-    (octet_length::octet_length(), [min_max::min(), min_max::max()])
+    (
+        octet_length::octet_length(),
+        [min_max::min(), min_max::max()],
+    )
 }
 
 /// Returns the function with this name that plans call, and queries cannot.
 pub fn plan_function(name: &str) -> Option<Arc<ScalarUDF>> {
     let of_floats = normalize::normalize_nan_and_zero();
-    if name == of_floats.name() { Some(of_floats) } else { internals::plan_function(name) }
+    if name == of_floats.name() {
+        Some(of_floats)
+    } else {
+        internals::plan_function(name)
+    }
 }

@@ -1,13 +1,13 @@
 //! One form of each float: [`normalize_nan_and_zero`].
 //!
-//! Arrow compares, sorts and hashes floats by their bits. NaN has many bit patterns, some of which sort below all numbers,
-//! and zero has two.
+//! Arrow compares, sorts and hashes floats by their bits. NaN has many bit patterns, some of which
+//! sort below all numbers, and zero has two.
 
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::{
-    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, FixedSizeListArray, GenericListArray, OffsetSizeTrait,
-    StructArray,
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, FixedSizeListArray, GenericListArray,
+    OffsetSizeTrait, StructArray,
     cast::AsArray,
     types::{Float16Type, Float32Type, Float64Type},
 };
@@ -16,14 +16,16 @@ use datafusion::{
     common::{ScalarValue, utils::take_function_args},
     error::Result,
     logical_expr::{
-        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+        Volatility,
     },
 };
 use half::f16;
 use tfarrow_datafusion::internals::evaluate_unary;
 
-/// `normalize_nan_and_zero(x)`: `x` with one NaN, which sorts above all numbers, and with 0.0 for -0.0. Values of other
-/// types than floats, and of lists, structs and dictionaries of floats, do not change.
+/// `normalize_nan_and_zero(x)`: `x` with one NaN, which sorts above all numbers, and with 0.0
+/// for -0.0. Values of other types than floats, and of lists, structs and dictionaries of floats, do
+/// not change.
 ///
 /// Plans call the function, queries cannot.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -61,7 +63,11 @@ impl ScalarUDFImpl for NormalizeNanAndZero {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let [value] = take_function_args(self.name(), args.arg_fields)?;
-        Ok(Arc::new(Field::new(self.name(), value.data_type().clone(), value.is_nullable())))
+        Ok(Arc::new(Field::new(
+            self.name(),
+            value.data_type().clone(),
+            value.is_nullable(),
+        )))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -70,7 +76,8 @@ impl ScalarUDFImpl for NormalizeNanAndZero {
     }
 }
 
-/// Returns whether values of a type are floats, or have floats in them that [`NormalizeNanAndZero`] changes.
+/// Returns whether values of a type are floats, or have floats in them that [`NormalizeNanAndZero`]
+/// changes.
 pub(crate) fn has_floats(data_type: &DataType) -> bool {
     match data_type {
         DataType::Float16 | DataType::Float32 | DataType::Float64 => true,
@@ -103,12 +110,26 @@ fn normalized(array: &ArrayRef) -> Result<ArrayRef> {
             let lists = array.as_fixed_size_list();
             let values = normalized(lists.values())?;
             let nulls = lists.nulls().cloned();
-            Arc::new(FixedSizeListArray::try_new_with_length(Arc::clone(item), *size, values, nulls, lists.len())?)
+            Arc::new(FixedSizeListArray::try_new_with_length(
+                Arc::clone(item),
+                *size,
+                values,
+                nulls,
+                lists.len(),
+            )?)
         }
         DataType::Struct(fields) => {
             let structs = array.as_struct();
-            let columns = structs.columns().iter().map(normalized).collect::<Result<Vec<_>>>()?;
-            Arc::new(StructArray::try_new(fields.clone(), columns, structs.nulls().cloned())?)
+            let columns = structs
+                .columns()
+                .iter()
+                .map(normalized)
+                .collect::<Result<Vec<_>>>()?;
+            Arc::new(StructArray::try_new(
+                fields.clone(),
+                columns,
+                structs.nulls().cloned(),
+            )?)
         }
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
@@ -121,14 +142,20 @@ fn normalized(array: &ArrayRef) -> Result<ArrayRef> {
 fn normalized_lists<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
     let lists = array.as_list::<O>();
     let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
-    Ok(Arc::new(GenericListArray::try_new(Arc::clone(item), offsets, normalized(lists.values())?, nulls)?))
+    Ok(Arc::new(GenericListArray::try_new(
+        Arc::clone(item),
+        offsets,
+        normalized(lists.values())?,
+        nulls,
+    )?))
 }
 
 /// Looks at all values before it copies any: hardly any array has values to change.
 fn normalized_floats<T: ArrowPrimitiveType>(array: &ArrayRef, nan: T::Native) -> ArrayRef {
     let floats = array.as_primitive::<T>();
     // Without an early end, the loop is compiled to vector instructions.
-    let differs = |differs, value: &T::Native| differs | !normalized_float(*value, nan).is_eq(*value);
+    let differs =
+        |differs, value: &T::Native| differs | !normalized_float(*value, nan).is_eq(*value);
     if !floats.values().iter().fold(false, differs) {
         return Arc::clone(array);
     }
@@ -138,7 +165,11 @@ fn normalized_floats<T: ArrowPrimitiveType>(array: &ArrayRef, nan: T::Native) ->
 fn normalized_float<N: ArrowNativeTypeOp>(value: N, nan: N) -> N {
     let is_nan = value.partial_cmp(&value).is_none();
     // The sum of -0.0 and 0.0 is 0.0.
-    if is_nan { nan } else { value.add_wrapping(N::ZERO) }
+    if is_nan {
+        nan
+    } else {
+        value.add_wrapping(N::ZERO)
+    }
 }
 
 #[cfg(test)]
@@ -148,28 +179,60 @@ mod tests {
     use super::*;
 
     fn bits(array: &ArrayRef) -> Vec<Option<u32>> {
-        array.as_primitive::<Float32Type>().iter().map(|value| value.map(f32::to_bits)).collect()
+        array
+            .as_primitive::<Float32Type>()
+            .iter()
+            .map(|value| value.map(f32::to_bits))
+            .collect()
     }
 
     #[test]
     fn every_nan_and_every_zero_has_one_form() {
         let nans = [0x7fc0_0000, 0xffc0_0000, 0x7f80_0001, 0xffff_ffff].map(f32::from_bits);
         let array: ArrayRef = Arc::new(Float32Array::from_iter_values(nans));
-        assert_eq!(bits(&normalized(&array).unwrap()), [Some(f32::NAN.to_bits()); 4]);
-        let others = [f32::INFINITY, f32::NEG_INFINITY, f32::MIN, f32::from_bits(1), -f32::from_bits(1), 1.0];
-        let values = others.into_iter().map(Some).chain([Some(0.0), None, Some(-0.0)]);
+        assert_eq!(
+            bits(&normalized(&array).unwrap()),
+            [Some(f32::NAN.to_bits()); 4]
+        );
+        let others = [
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::MIN,
+            f32::from_bits(1),
+            -f32::from_bits(1),
+            1.0,
+        ];
+        let values = others
+            .into_iter()
+            .map(Some)
+            .chain([Some(0.0), None, Some(-0.0)]);
         let array: ArrayRef = Arc::new(values.collect::<Float32Array>());
-        let expect = others.into_iter().map(Some).chain([Some(0.0), None, Some(0.0)]);
-        assert_eq!(bits(&normalized(&array).unwrap()), expect.map(|v| v.map(f32::to_bits)).collect::<Vec<_>>());
+        let expect = others
+            .into_iter()
+            .map(Some)
+            .chain([Some(0.0), None, Some(0.0)]);
+        assert_eq!(
+            bits(&normalized(&array).unwrap()),
+            expect.map(|v| v.map(f32::to_bits)).collect::<Vec<_>>()
+        );
     }
 
     #[test]
     fn floats_in_lists_structs_and_dictionaries_have_one_form_too() {
-        let lists = ListArray::from_iter_primitive::<Float64Type, _, _>([Some([Some(-0.0), Some(f64::NAN)]), None]);
+        let lists = ListArray::from_iter_primitive::<Float64Type, _, _>([
+            Some([Some(-0.0), Some(f64::NAN)]),
+            None,
+        ]);
         let lists: ArrayRef = Arc::new(lists);
         let structs = StructArray::try_from(vec![("x", Arc::clone(&lists))]).unwrap();
         let found = normalized(&(Arc::new(structs) as ArrayRef)).unwrap();
-        let found = found.as_struct().column(0).as_list::<i32>().values().as_primitive::<Float64Type>().clone();
+        let found = found
+            .as_struct()
+            .column(0)
+            .as_list::<i32>()
+            .values()
+            .as_primitive::<Float64Type>()
+            .clone();
         assert_eq!(found.value(0).to_bits(), 0);
         assert_eq!(found.value(1).to_bits(), f64::NAN.to_bits());
     }
@@ -178,6 +241,9 @@ mod tests {
     fn arrays_that_have_the_form_are_not_copied() {
         let array: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 0.0, f64::NAN]));
         let same = normalized(&array).unwrap();
-        assert_eq!(array.to_data().buffers()[0].as_ptr(), same.to_data().buffers()[0].as_ptr());
+        assert_eq!(
+            array.to_data().buffers()[0].as_ptr(),
+            same.to_data().buffers()[0].as_ptr()
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! Cancellation of queries that compute for a long time without an output.
 //!
-//! Tokio can only stop a task at an await point. A join of two large tables may compute for minutes between two of them:
-//! it compares pairs of rows without an output, or makes batches that the operator above it consumes immediately. Joins,
-//! `unnest` and recursive queries therefore check for cancellation before each batch of output, and most joins also before
-//! each evaluation of their filter.
+//! Tokio can only stop a task at an await point. A join of two large tables may compute for minutes
+//! between two of them: it compares pairs of rows without an output, or makes batches that the
+//! operator above it consumes immediately. Joins, `unnest` and recursive queries therefore check
+//! for cancellation before each batch of output, and most joins also before each evaluation of
+//! their filter.
 //!
 //! Repair of DataFusion 55: apache/datafusion#19358, open. Delete when its joins yield.
 
@@ -30,8 +31,8 @@ use datafusion::{
         ExecutionPlan, PhysicalExpr,
         coop::make_cooperative,
         joins::{
-            CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
-            SymmetricHashJoinExec, utils::JoinFilter,
+            CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
+            SortMergeJoinExec, SymmetricHashJoinExec, utils::JoinFilter,
         },
         recursive_query::RecursiveQueryExec,
         unnest::UnnestExec,
@@ -40,11 +41,11 @@ use datafusion::{
 use futures::{StreamExt, stream::BoxStream};
 use tfarrow_datafusion::internals::{PassThrough, PassThroughExec};
 
-/// A handle that cancels the queries of a session: those that are already planned, and none that are planned later. Clones
-/// cancel the same queries.
+/// A handle that cancels the queries of a session: those that are already planned, and none that
+/// are planned later. Clones cancel the same queries.
 ///
-/// A cancelled query ends with an error. The caller must also drop its stream, or the task that reads it, which stops
-/// operators that wait and those that run in other tasks.
+/// A cancelled query ends with an error. The caller must also drop its stream, or the task that
+/// reads it, which stops operators that wait and those that run in other tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation(Arc<AtomicU64>);
 
@@ -56,7 +57,10 @@ impl Cancellation {
 
     /// The state of a query that is planned now.
     fn of_query(&self) -> QueryCancellation {
-        QueryCancellation { session: self.clone(), at_plan: self.0.load(Ordering::Relaxed) }
+        QueryCancellation {
+            session: self.clone(),
+            at_plan: self.0.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -77,15 +81,21 @@ impl QueryCancellation {
     }
 }
 
-/// Adds cancellation checks to the joins of a plan, and to other operators that make many rows of one.
-pub(crate) fn cancellable(plan: Arc<dyn ExecutionPlan>, session: &Cancellation) -> Result<Arc<dyn ExecutionPlan>> {
+/// Adds cancellation checks to the joins of a plan, and to other operators that make many rows of
+/// one.
+pub(crate) fn cancellable(
+    plan: Arc<dyn ExecutionPlan>,
+    session: &Cancellation,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let query = session.of_query();
     let checked = plan.transform_up(|node| {
         if !multiplies(node.as_ref()) {
             return Ok(Transformed::no(node));
         }
         let input = with_checked_filter(&node, &query)?.unwrap_or(node);
-        Ok(Transformed::yes(Arc::new(PassThroughExec::new(input, query.clone())) as _))
+        Ok(Transformed::yes(
+            Arc::new(PassThroughExec::new(input, query.clone())) as _,
+        ))
     })?;
     Ok(checked.data)
 }
@@ -101,22 +111,35 @@ fn multiplies(node: &dyn ExecutionPlan) -> bool {
         || node.is::<UnnestExec>()
 }
 
-/// Returns a join whose filter checks for cancellation; `None` for a join without a filter and for other operators.
+/// Returns a join whose filter checks for cancellation; `None` for a join without a filter and for
+/// other operators.
 fn with_checked_filter(
     node: &Arc<dyn ExecutionPlan>,
     query: &QueryCancellation,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
-        let Some(filter) = join.filter() else { return Ok(None) };
-        let join = NestedLoopJoinExecBuilder::from(join).with_filter(Some(checked(filter, query))).build()?;
+        let Some(filter) = join.filter() else {
+            return Ok(None);
+        };
+        let join = NestedLoopJoinExecBuilder::from(join)
+            .with_filter(Some(checked(filter, query)))
+            .build()?;
         return Ok(Some(Arc::new(join)));
     }
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
-        let Some(filter) = join.filter() else { return Ok(None) };
-        return join.builder().with_filter(Some(checked(filter, query))).build_exec().map(Some);
+        let Some(filter) = join.filter() else {
+            return Ok(None);
+        };
+        return join
+            .builder()
+            .with_filter(Some(checked(filter, query)))
+            .build_exec()
+            .map(Some);
     }
     if let Some(join) = node.downcast_ref::<SortMergeJoinExec>() {
-        let Some(filter) = join.filter() else { return Ok(None) };
+        let Some(filter) = join.filter() else {
+            return Ok(None);
+        };
         let join = SortMergeJoinExec::try_new(
             Arc::clone(join.left()),
             Arc::clone(join.right()),
@@ -132,8 +155,15 @@ fn with_checked_filter(
 }
 
 fn checked(filter: &JoinFilter, query: &QueryCancellation) -> JoinFilter {
-    let expression = CancellableExpr { inner: Arc::clone(filter.expression()), query: query.clone() };
-    JoinFilter::new(Arc::new(expression), filter.column_indices().to_vec(), Arc::clone(filter.schema()))
+    let expression = CancellableExpr {
+        inner: Arc::clone(filter.expression()),
+        query: query.clone(),
+    };
+    JoinFilter::new(
+        Arc::new(expression),
+        filter.column_indices().to_vec(),
+        Arc::clone(filter.schema()),
+    )
 }
 
 /// Checks before each batch.
@@ -202,10 +232,18 @@ impl PhysicalExpr for CancellableExpr {
         vec![&self.inner]
     }
 
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
         match <[_; 1]>::try_from(children) {
-            Ok([inner]) => Ok(Arc::new(Self { inner, query: self.query.clone() })),
-            Err(children) => internal_err!("CancellableExpr has one child, found {}", children.len()),
+            Ok([inner]) => Ok(Arc::new(Self {
+                inner,
+                query: self.query.clone(),
+            })),
+            Err(children) => {
+                internal_err!("CancellableExpr has one child, found {}", children.len())
+            }
         }
     }
 

@@ -1,10 +1,12 @@
 //! Exchanges that cannot deadlock under a memory limit.
 //!
-//! An exchange of DataFusion that runs out of memory spills batches to files, which its readers read in the order of their
-//! creation. If several inputs spill at the same time, a reader may wait for the oldest file while its next batch is in
-//! another file, the writers wait for the reader, and the query never ends. An exchange with one input writes one file at a time.
+//! An exchange of DataFusion that runs out of memory spills batches to files, which its readers
+//! read in the order of their creation. If several inputs spill at the same time, a reader may wait
+//! for the oldest file while its next batch is in another file, the writers wait for the reader,
+//! and the query never ends. An exchange with one input writes one file at a time.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24883, mended for 56 by #24891. Delete with DataFusion 56.
+//! Repair of DataFusion 55: apache/datafusion#24883, mended for 56 by #24891. Delete with
+//! DataFusion 56.
 
 use std::sync::Arc;
 
@@ -13,13 +15,13 @@ use datafusion::{
     error::Result,
     execution::memory_pool::{MemoryLimit, MemoryPool},
     physical_plan::{
-        ExecutionPlan, coalesce_partitions::CoalescePartitionsExec, execution_plan::replace_children_if_necessary,
-        repartition::RepartitionExec,
+        ExecutionPlan, coalesce_partitions::CoalescePartitionsExec,
+        execution_plan::replace_children_if_necessary, repartition::RepartitionExec,
     },
 };
 
-/// Merges the inputs of each exchange into one, if memory is limited. Exchanges that preserve an order need no change,
-/// because they have separate files for each input.
+/// Merges the inputs of each exchange into one, if memory is limited. Exchanges that preserve an
+/// order need no change, because they have separate files for each input.
 pub(crate) fn with_single_inputs(
     plan: Arc<dyn ExecutionPlan>,
     memory: &dyn MemoryPool,

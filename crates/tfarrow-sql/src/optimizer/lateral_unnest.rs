@@ -1,8 +1,8 @@
-//! `FROM t, UNNEST(t.list)`: a row for each item of a list of another table. DataFusion parses such joins, but has no plan
-//! for them.
+//! `FROM t, UNNEST(t.list)`: a row for each item of a list of another table. DataFusion parses such
+//! joins, but has no plan for them.
 //!
-//! The right side is a chain of steps over a relation of one row, and refers to columns of the left side. The rule runs
-//! these steps over the rows of the left side instead:
+//! The right side is a chain of steps over a relation of one row, and refers to columns of the left
+//! side. The rule runs these steps over the rows of the left side instead:
 //!
 //! ```text
 //! Cross Join                                   Projection: t.*, the item AS u.x
@@ -14,7 +14,8 @@
 //!           one row
 //! ```
 //!
-//! Repair of DataFusion 55: apache/datafusion#21201, open. Delete when DataFusion plans these joins.
+//! Repair of DataFusion 55: apache/datafusion#21201, open. Delete when DataFusion plans these
+//! joins.
 
 use datafusion::{
     common::{
@@ -23,14 +24,16 @@ use datafusion::{
         tree_node::{Transformed, TreeNode},
     },
     error::Result,
-    logical_expr::{Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias},
+    logical_expr::{
+        Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias,
+    },
     optimizer::AnalyzerRule,
 };
 
 /// Plans joins with `UNNEST` of a list of the other side.
 ///
-/// Supported are comma joins, CROSS JOIN and INNER JOIN, and LEFT JOIN with the condition `true`, which keeps rows without
-/// items.
+/// Supported are comma joins, CROSS JOIN and INNER JOIN, and LEFT JOIN with the condition `true`,
+/// which keeps rows without items.
 #[derive(Debug)]
 pub(crate) struct LateralUnnest;
 
@@ -46,12 +49,19 @@ impl AnalyzerRule for LateralUnnest {
 
 /// Replaces a join with `UNNEST` of a list of its left side.
 fn with_unnest(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Join(join) = &plan else { return Ok(Transformed::no(plan)) };
-    let Some(nulls) = null_handling(join) else { return Ok(Transformed::no(plan)) };
+    let LogicalPlan::Join(join) = &plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let Some(nulls) = null_handling(join) else {
+        return Ok(Transformed::no(plan));
+    };
     if !join.on.is_empty() || !is_chain(&join.right, join.left.schema()) {
         return Ok(Transformed::no(plan));
     }
-    let steps = Steps { left: &join.left, nulls };
+    let steps = Steps {
+        left: &join.left,
+        nulls,
+    };
     let rows = LogicalPlanBuilder::from(steps.run(&join.right)?);
     let rows = match &join.filter {
         Some(filter) if nulls == NullHandling::Drop => rows.filter(filter.clone())?,
@@ -62,20 +72,26 @@ fn with_unnest(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// The treatment of rows without items that a join needs; `None` for a join that is not supported.
 fn null_handling(join: &Join) -> Option<NullHandling> {
-    let is_true = |filter: &Expr| matches!(filter, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
+    let is_true =
+        |filter: &Expr| matches!(filter, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
     match join.join_type {
         JoinType::Inner => Some(NullHandling::Drop),
-        JoinType::Left if join.filter.as_ref().is_none_or(is_true) => Some(NullHandling::PreserveAndExpandEmpty),
+        JoinType::Left if join.filter.as_ref().is_none_or(is_true) => {
+            Some(NullHandling::PreserveAndExpandEmpty)
+        }
         _ => None,
     }
 }
 
-/// Whether a plan is a chain of steps over a relation of one row, with UNNEST among them, that refers to `left` only.
+/// Whether a plan is a chain of steps over a relation of one row, with UNNEST among them, that
+/// refers to `left` only.
 fn is_chain(mut plan: &LogicalPlan, left: &DFSchema) -> bool {
     let (mut has_unnest, mut has_references) = (false, false);
     loop {
         plan = match plan {
-            LogicalPlan::EmptyRelation(empty) => return empty.produce_one_row && has_unnest && has_references,
+            LogicalPlan::EmptyRelation(empty) => {
+                return empty.produce_one_row && has_unnest && has_references;
+            }
             LogicalPlan::Subquery(query) => {
                 has_references |= !query.outer_ref_columns.is_empty();
                 let is_of_left = |column: &Expr| match column {
@@ -106,20 +122,28 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Returns the rows of the step `right` and of all steps before it. Their columns are those of the left side, and then
-    /// those of `right`.
+    /// Returns the rows of the step `right` and of all steps before it. Their columns are those of
+    /// the left side, and then those of `right`.
     fn run(&self, right: &LogicalPlan) -> Result<LogicalPlan> {
         match right {
             LogicalPlan::Subquery(query) => self.run(&query.subquery),
             LogicalPlan::SubqueryAlias(alias) => self.run_with_alias(alias),
             LogicalPlan::Projection(projection) => {
                 let input = self.run(&projection.input)?;
-                let own = projection.expr.iter().map(of_left).collect::<Result<Vec<_>>>()?;
-                LogicalPlanBuilder::from(input).project(self.columns().chain(own))?.build()
+                let own = projection
+                    .expr
+                    .iter()
+                    .map(of_left)
+                    .collect::<Result<Vec<_>>>()?;
+                LogicalPlanBuilder::from(input)
+                    .project(self.columns().chain(own))?
+                    .build()
             }
             LogicalPlan::Filter(filter) => {
                 let input = self.run(&filter.input)?;
-                LogicalPlanBuilder::from(input).filter(of_left(&filter.predicate)?)?.build()
+                LogicalPlanBuilder::from(input)
+                    .filter(of_left(&filter.predicate)?)?
+                    .build()
             }
             LogicalPlan::Unnest(unnest) => {
                 let input = self.run(&unnest.input)?;
@@ -135,23 +159,37 @@ impl Steps<'_> {
 
     /// Returns the rows of an alias and of all steps before it.
     ///
-    /// The columns of a projection get the alias at once. In a projection of its own, `e AS u.e` would have an input with a
-    /// column `e`, and DataFusion fails when it moves the access to a field of `u.e` below that projection: its columns
-    /// would include both names.
+    /// The columns of a projection get the alias at once. In a projection of its own, `e AS u.e`
+    /// would have an input with a column `e`, and DataFusion fails when it moves the access to a
+    /// field of `u.e` below that projection: its columns would include both names.
     fn run_with_alias(&self, alias: &SubqueryAlias) -> Result<LogicalPlan> {
         let (input, own) = match projection_of(&alias.input) {
             Some(projection) => {
-                let own = projection.expr.iter().map(of_left).collect::<Result<Vec<_>>>()?;
-                (self.run(&projection.input)?, own.into_iter().map(Expr::unalias).collect::<Vec<_>>())
+                let own = projection
+                    .expr
+                    .iter()
+                    .map(of_left)
+                    .collect::<Result<Vec<_>>>()?;
+                (
+                    self.run(&projection.input)?,
+                    own.into_iter().map(Expr::unalias).collect::<Vec<_>>(),
+                )
             }
             None => {
                 let input = self.run(&alias.input)?;
-                let own = input.schema().columns().into_iter().skip(self.width()).map(Expr::Column).collect();
+                let own = input
+                    .schema()
+                    .columns()
+                    .into_iter()
+                    .skip(self.width())
+                    .map(Expr::Column)
+                    .collect();
                 (input, own)
             }
         };
         let own = own.into_iter().zip(alias.schema.iter());
-        let own = own.map(|(expr, (relation, field))| expr.alias_qualified(relation.cloned(), field.name()));
+        let own = own
+            .map(|(expr, (relation, field))| expr.alias_qualified(relation.cloned(), field.name()));
         let exprs: Vec<_> = self.columns().chain(own).collect();
         LogicalPlanBuilder::from(input).project(exprs)?.build()
     }
@@ -175,7 +213,8 @@ fn projection_of(plan: &LogicalPlan) -> Option<&Projection> {
     }
 }
 
-/// Replaces references to the outer query by columns, without a change of the name of the expression.
+/// Replaces references to the outer query by columns, without a change of the name of the
+/// expression.
 fn of_left(expr: &Expr) -> Result<Expr> {
     let name = expr.schema_name().to_string();
     let changed = expr.clone().transform(|expr| {
@@ -184,5 +223,9 @@ fn of_left(expr: &Expr) -> Result<Expr> {
             other => Transformed::no(other),
         })
     })?;
-    Ok(if changed.transformed { changed.data.alias_if_changed(name)? } else { changed.data })
+    Ok(if changed.transformed {
+        changed.data.alias_if_changed(name)?
+    } else {
+        changed.data
+    })
 }

@@ -1,5 +1,6 @@
-//! Names the column of a Parquet file whose text is not UTF-8. Columns may be annotated as text whatever their bytes are, as those
-//! of ClickHouse are; the error of the library names neither the file nor the column.
+//! Names the column of a Parquet file whose text is not UTF-8. Columns may be annotated as text
+//! whatever their bytes are, as those of ClickHouse are; the error of the library names neither the
+//! file nor the column.
 //!
 //! Repair of parquet 59, of which no issue is known. Delete when its error names the column.
 
@@ -10,7 +11,8 @@ use arrow_schema::{DataType, Schema};
 use datafusion::{
     common::tree_node::{Transformed, TreeNode},
     datasource::{
-        listing::PartitionedFile, object_store::ObjectStoreUrl, physical_plan::ParquetSource, source::DataSourceExec,
+        listing::PartitionedFile, object_store::ObjectStoreUrl, physical_plan::ParquetSource,
+        source::DataSourceExec,
     },
     error::{DataFusionError, Result},
     execution::TaskContext,
@@ -28,8 +30,12 @@ pub(crate) fn with_text_errors(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn E
         let scan = scan.and_then(|scan| scan.downcast_to_file_source::<ParquetSource>());
         match scan {
             Some((config, _)) if config.object_store_url == ObjectStoreUrl::local_filesystem() => {
-                let errors = TextErrors { scan: Arc::clone(&node) };
-                Ok(Transformed::yes(Arc::new(PassThroughExec::new(node, errors)) as _))
+                let errors = TextErrors {
+                    scan: Arc::clone(&node),
+                };
+                Ok(Transformed::yes(
+                    Arc::new(PassThroughExec::new(node, errors)) as _,
+                ))
             }
             _ => Ok(Transformed::no(node)),
         }
@@ -67,12 +73,14 @@ impl PassThrough for TextErrors {
 }
 
 impl TextErrors {
-    /// The error of the file and column that `error` of a partition is about. The columns of text are read again, first those of
-    /// the scan and the files of the partition.
+    /// The error of the file and column that `error` of a partition is about. The columns of text
+    /// are read again, first those of the scan and the files of the partition.
     async fn named(&self, error: DataFusionError, partition: usize) -> DataFusionError {
         let (files, schema) = (self.files(partition), self.scan.schema());
         let found = blocking(move || {
-            let names_of_scan = files.iter().find_map(|file| first_error(file, Some(&schema)));
+            let names_of_scan = files
+                .iter()
+                .find_map(|file| first_error(file, Some(&schema)));
             Ok(names_of_scan.or_else(|| files.iter().find_map(|file| first_error(file, None))))
         });
         match found.await {
@@ -84,12 +92,22 @@ impl TextErrors {
     /// The files of the scan; those of the partition come first.
     fn files(&self, partition: usize) -> Vec<Shard> {
         let scan = self.scan.downcast_ref::<DataSourceExec>();
-        let Some((config, _)) = scan.and_then(|scan| scan.downcast_to_file_source::<ParquetSource>()) else {
+        let Some((config, _)) =
+            scan.and_then(|scan| scan.downcast_to_file_source::<ParquetSource>())
+        else {
             return Vec::new();
         };
-        let (first, others): (Vec<_>, Vec<_>) =
-            config.file_groups.iter().enumerate().partition(|(group, _)| *group == partition);
-        first.iter().chain(&others).flat_map(|(_, group)| group.iter()).map(shard).collect()
+        let (first, others): (Vec<_>, Vec<_>) = config
+            .file_groups
+            .iter()
+            .enumerate()
+            .partition(|(group, _)| *group == partition);
+        first
+            .iter()
+            .chain(&others)
+            .flat_map(|(_, group)| group.iter())
+            .map(shard)
+            .collect()
     }
 }
 
@@ -100,15 +118,22 @@ fn is_of_text(error: &DataFusionError) -> bool {
 
 fn shard(file: &PartitionedFile) -> Shard {
     let path = PathBuf::from(format!("/{}", file.object_meta.location));
-    Shard::file(path.clone(), path, file.object_meta.size, ShardFormat::Parquet)
+    Shard::file(
+        path.clone(),
+        path,
+        file.object_meta.size,
+        ShardFormat::Parquet,
+    )
 }
 
-/// The first error of the columns of text of a file that `columns` has, or of all; `None` if there is none.
+/// The first error of the columns of text of a file that `columns` has, or of all; `None` if there
+/// is none.
 fn first_error(shard: &Shard, columns: Option<&Schema>) -> Option<Error> {
     let file = ParquetFile::open(&shard.path, shard.local_path()).ok()?;
     let mut indices = Vec::new();
     for (index, field) in file.metadata.schema().fields().iter().enumerate() {
-        let is_wanted = columns.is_none_or(|columns| columns.column_with_name(field.name()).is_some());
+        let is_wanted =
+            columns.is_none_or(|columns| columns.column_with_name(field.name()).is_some());
         if is_wanted && has_text(field.data_type()) {
             indices.push(index);
         }

@@ -1,6 +1,7 @@
 //! `SELECT *` of one table, without the time that DataFusion takes for each pair of columns.
 //!
-//! Repair of DataFusion 55: apache/datafusion#16242 (`push_projection_dedupl`). Delete when pull request 16389 is merged.
+//! Repair of DataFusion 55: apache/datafusion#16242 (`push_projection_dedupl`). Delete when pull
+//! request 16389 is merged.
 
 use std::{mem, sync::Arc};
 
@@ -20,10 +21,12 @@ use datafusion::{
 /// The name of the constant that replaces `*`. No column has it.
 const ALL_COLUMNS: &str = "all columns of the table";
 
-/// Replaces `*` by a constant in a statement that selects all columns of one table, with or without WHERE, ORDER BY and LIMIT.
-/// The plan of the new statement, [`with_all_columns`], is that of the given one; its errors are not. `None` for other statements.
+/// Replaces `*` by a constant in a statement that selects all columns of one table, with or without
+/// WHERE, ORDER BY and LIMIT. The plan of the new statement, [`with_all_columns`], is that of the
+/// given one; its errors are not. `None` for other statements.
 ///
-/// DataFusion 55.2 compares the texts of all pairs of selected columns, in search of `unnest` (`push_projection_dedupl`).
+/// DataFusion 55.2 compares the texts of all pairs of selected columns, in search of `unnest`
+/// (`push_projection_dedupl`).
 pub(super) fn without_all_columns(statement: &Statement) -> Option<Statement> {
     let is_query = match statement {
         Statement::Statement(statement) => matches!(statement.as_ref(), SqlStatement::Query(_)),
@@ -35,36 +38,52 @@ pub(super) fn without_all_columns(statement: &Statement) -> Option<Statement> {
             SqlStatement::Query(query) => selects_all(query, &[]),
             _ => false,
         },
-        Statement::CopyTo(CopyToStatement { source: CopyToSource::Query(query), partitioned_by, .. }) => {
-            selects_all(query, partitioned_by)
-        }
+        Statement::CopyTo(CopyToStatement {
+            source: CopyToSource::Query(query),
+            partitioned_by,
+            ..
+        }) => selects_all(query, partitioned_by),
         _ => false,
     };
     selects_all.then_some(replaced)
 }
 
-/// Replaces `*` in a query. `folders`: the columns of PARTITIONED BY, which the planner looks up in the selected ones.
+/// Replaces `*` in a query. `folders`: the columns of PARTITIONED BY, which the planner looks up in
+/// the selected ones.
 fn selects_all(query: &mut Query, folders: &[String]) -> bool {
     if !query.pipe_operators.is_empty() || !query.order_by.iter().all(is_of_columns) {
         return false;
     }
-    let SetExpr::Select(select) = query.body.as_mut() else { return false };
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return false;
+    };
     if !is_all_of_table(select) {
         return false;
     }
     select.flavor = SelectFlavor::Standard;
     let alias = Ident::with_quote('"', ALL_COLUMNS);
-    select.projection = vec![SelectItem::ExprWithAlias { expr: Expr::Value(Value::Null.into()), alias }];
+    select.projection = vec![SelectItem::ExprWithAlias {
+        expr: Expr::Value(Value::Null.into()),
+        alias,
+    }];
     for name in folders {
-        select.projection.push(SelectItem::UnnamedExpr(Expr::Identifier(Ident::with_quote('"', name))));
+        select
+            .projection
+            .push(SelectItem::UnnamedExpr(Expr::Identifier(
+                Ident::with_quote('"', name),
+            )));
     }
     true
 }
 
-/// Returns whether an ORDER BY has names of columns only: numbers are places in `*`, and expressions can add columns to the plan.
+/// Returns whether an ORDER BY has names of columns only: numbers are places in `*`, and
+/// expressions can add columns to the plan.
 fn is_of_columns(order: &OrderBy) -> bool {
-    let OrderByKind::Expressions(keys) = &order.kind else { return false };
-    keys.iter().all(|key| matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)))
+    let OrderByKind::Expressions(keys) = &order.kind else {
+        return false;
+    };
+    keys.iter()
+        .all(|key| matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)))
 }
 
 /// Returns whether a SELECT has one table, and no clause but `*`, FROM and WHERE.
@@ -73,11 +92,15 @@ fn is_all_of_table(select: &mut Select) -> bool {
     let others = select.to_string();
     (select.from, select.selection) = (from, selection);
     let words: Vec<_> = others.split_whitespace().collect();
-    let is_all = matches!(words.as_slice(), ["SELECT", "*"] | ["FROM", "SELECT", "*"] | ["FROM", "*"]);
+    let is_all = matches!(
+        words.as_slice(),
+        ["SELECT", "*"] | ["FROM", "SELECT", "*"] | ["FROM", "*"]
+    );
     is_all && matches!(select.from.as_slice(), [table] if table.joins.is_empty())
 }
 
-/// Removes the projections to the constant from a plan: one, and a second one below a sort, which has the keys too.
+/// Removes the projections to the constant from a plan: one, and a second one below a sort, which
+/// has the keys too.
 pub(super) fn with_all_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Projection(projection) if is_all_columns(&projection) => {
@@ -87,10 +110,16 @@ pub(super) fn with_all_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
             }
         }
         LogicalPlan::Projection(_) => Ok(plan),
-        plan => Ok(plan.map_children(|child| with_all_columns(child).map(Transformed::yes))?.data),
+        plan => Ok(plan
+            .map_children(|child| with_all_columns(child).map(Transformed::yes))?
+            .data),
     }
 }
 
 fn is_all_columns(projection: &Projection) -> bool {
-    projection.schema.fields().first().is_some_and(|field| field.name() == ALL_COLUMNS)
+    projection
+        .schema
+        .fields()
+        .first()
+        .is_some_and(|field| field.name() == ALL_COLUMNS)
 }

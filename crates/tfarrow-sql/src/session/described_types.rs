@@ -1,4 +1,5 @@
-//! The types that `DESCRIBE` shows: without the metadata of nested Arrow fields, which DataFusion prints.
+//! The types that `DESCRIBE` shows: without the metadata of nested Arrow fields, which DataFusion
+//! prints.
 //!
 //! Repair of DataFusion 55, of which no issue is known.
 
@@ -10,10 +11,19 @@ use tfarrow_codec::file_schema::replace_fields;
 
 /// Removes the metadata from the types that a `DESCRIBE` returns. Other plans stay as they are.
 pub(crate) fn without_metadata(plan: LogicalPlan) -> LogicalPlan {
-    let LogicalPlan::DescribeTable(DescribeTable { schema, output_schema }) = plan else { return plan };
+    let LogicalPlan::DescribeTable(DescribeTable {
+        schema,
+        output_schema,
+    }) = plan
+    else {
+        return plan;
+    };
     let fields: Fields = schema.fields().iter().map(plain_field).collect();
     let schema = Arc::new(Schema::new(fields));
-    LogicalPlan::DescribeTable(DescribeTable { schema, output_schema })
+    LogicalPlan::DescribeTable(DescribeTable {
+        schema,
+        output_schema,
+    })
 }
 
 fn plain_field(field: &FieldRef) -> FieldRef {

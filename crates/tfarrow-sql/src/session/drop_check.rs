@@ -1,4 +1,5 @@
-//! Errors for DROP of files. DataFusion would find a table of their name, remove nothing, and report no error.
+//! Errors for DROP of files. DataFusion would find a table of their name, remove nothing, and
+//! report no error.
 //!
 //! Repair of DataFusion 55, of which no issue is known.
 
@@ -16,11 +17,14 @@ pub(crate) async fn check_drop(plan: &LogicalPlan, state: &SessionState) -> Resu
         LogicalPlan::Ddl(DdlStatement::DropView(drop)) => &drop.name,
         _ => return Ok(()),
     };
-    let Ok(schema) = state.schema_for_ref(name.clone()) else { return Ok(()) };
+    let Ok(schema) = state.schema_for_ref(name.clone()) else {
+        return Ok(());
+    };
     if schema.table_exist(name.table()) {
         return Ok(());
     }
-    // A name that is neither a table nor readable files is an error of DataFusion, unless there is IF EXISTS.
+    // A name that is neither a table nor readable files is an error of DataFusion, unless there is
+    // IF EXISTS.
     match schema.table(name.table()).await {
         Ok(Some(_)) => plan_err!(
             "'{}' is a file source, not a table; DROP removes the tables and views that CREATE made, and no files",

@@ -1,4 +1,5 @@
-//! Types and frames that DataFusion accepts and Arrow cannot hold: it would allocate memory for them, or overflow, which ends the process.
+//! Types and frames that DataFusion accepts and Arrow cannot hold: it would allocate memory for
+//! them, or overflow, which ends the process.
 //!
 //! Repair of DataFusion 55, of which no issue is known.
 
@@ -12,13 +13,16 @@ use datafusion::{
     logical_expr::{Expr, LogicalPlan, WindowFrameBound},
 };
 
-/// Maximum bytes of a batch of lists of a fixed size, for which a cast allocates memory before it reads its lists.
+/// Maximum bytes of a batch of lists of a fixed size, for which a cast allocates memory before it
+/// reads its lists.
 const MAX_BATCH_BYTES: u128 = 8 << 30;
 
-/// Checks the types of casts and the frames of windows in a plan whose batches have `batch_size` rows.
+/// Checks the types of casts and the frames of windows in a plan whose batches have `batch_size`
+/// rows.
 ///
 /// # Errors
-/// A batch of a cast to lists of a fixed size would have more than 8 GiB, or a frame has a bound above 9,223,372,036,854,775,807 rows.
+/// A batch of a cast to lists of a fixed size would have more than 8 GiB, or a frame has a bound
+/// above 9,223,372,036,854,775,807 rows.
 pub(crate) fn check_exprs(plan: &LogicalPlan, batch_size: usize) -> Result<()> {
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
@@ -27,8 +31,11 @@ pub(crate) fn check_exprs(plan: &LogicalPlan, batch_size: usize) -> Result<()> {
                     Expr::Cast(cast) => check_type(cast.field.data_type(), batch_size)?,
                     Expr::TryCast(cast) => check_type(cast.field.data_type(), batch_size)?,
                     // The type of this function's result is an argument.
-                    Expr::ScalarFunction(function) if ["arrow_cast", "arrow_try_cast"].contains(&function.name()) => {
-                        if let Some(Expr::Literal(ScalarValue::Utf8(Some(name)), _)) = function.args.get(1)
+                    Expr::ScalarFunction(function)
+                        if ["arrow_cast", "arrow_try_cast"].contains(&function.name()) =>
+                    {
+                        if let Some(Expr::Literal(ScalarValue::Utf8(Some(name)), _)) =
+                            function.args.get(1)
                             && let Ok(data_type) = name.parse()
                         {
                             check_type(&data_type, batch_size)?;
@@ -61,23 +68,28 @@ fn check_type(data_type: &DataType, batch_size: usize) -> Result<()> {
 /// The bytes that each value of a type has, null or not.
 fn fixed_bytes(data_type: &DataType) -> u128 {
     match data_type {
-        DataType::FixedSizeList(item, size) => {
-            fixed_bytes(item.data_type()).max(1).saturating_mul(u128::from(size.unsigned_abs()))
-        }
+        DataType::FixedSizeList(item, size) => fixed_bytes(item.data_type())
+            .max(1)
+            .saturating_mul(u128::from(size.unsigned_abs())),
         DataType::FixedSizeBinary(size) => u128::from(size.unsigned_abs()),
-        DataType::Struct(fields) => {
-            fields.iter().fold(0, |sum: u128, field| sum.saturating_add(fixed_bytes(field.data_type())))
-        }
+        DataType::Struct(fields) => fields.iter().fold(0, |sum: u128, field| {
+            sum.saturating_add(fixed_bytes(field.data_type()))
+        }),
         _ => data_type.primitive_width().unwrap_or(0) as u128,
     }
 }
 
 /// Checks a bound of a window frame: DataFusion computes with signed numbers.
 fn check_bound(bound: &WindowFrameBound) -> Result<()> {
-    let (WindowFrameBound::Preceding(value) | WindowFrameBound::Following(value)) = bound else { return Ok(()) };
+    let (WindowFrameBound::Preceding(value) | WindowFrameBound::Following(value)) = bound else {
+        return Ok(());
+    };
     match value {
         ScalarValue::UInt64(Some(rows)) if i64::try_from(*rows).is_err() => {
-            plan_err!("a window frame of {rows} rows is too long; {} is the maximum, or UNBOUNDED", i64::MAX)
+            plan_err!(
+                "a window frame of {rows} rows is too long; {} is the maximum, or UNBOUNDED",
+                i64::MAX
+            )
         }
         _ => Ok(()),
     }

@@ -1,4 +1,5 @@
-//! Sessions with the SQL of this crate: [`session_context`] creates one, and [`enable_sql`] extends any session.
+//! Sessions with the SQL of this crate: [`session_context`] creates one, and [`enable_sql`] extends
+//! any session.
 
 mod all_columns;
 pub(crate) mod column_hints;
@@ -29,8 +30,8 @@ use tfarrow_datafusion::{
 
 use crate::{
     catalog::{
-        parquet_format::TableFormatFactory, summarize::SummarizeFunction, table_function::ReadTfRecord,
-        url_table::UrlTables,
+        parquet_format::TableFormatFactory, summarize::SummarizeFunction,
+        table_function::ReadTfRecord, url_table::UrlTables,
     },
     engine::Engine,
     functions::{self, bounded::bounded},
@@ -51,18 +52,20 @@ use crate::{
 pub struct SessionOptions {
     /// Settings of DataFusion. The settings of this crate are added.
     pub config: SessionConfig,
-    /// Memory pool and temporary folders of DataFusion. Its registry of object stores is replaced by one that opens stores
-    /// by URL.
+    /// Memory pool and temporary folders of DataFusion. Its registry of object stores is replaced
+    /// by one that opens stores by URL.
     pub runtime: RuntimeEnvBuilder,
-    /// Maximum bytes of sorts, joins and groups together, with a fan-in of merges that fits; replaces the pool of
-    /// `runtime`. Operators that need more spill to temporary files. The limit is shared fairly, whereas
-    /// `SET datafusion.runtime.memory_limit` replaces it by a pool without fairness.
+    /// Maximum bytes of sorts, joins and groups together, with a fan-in of merges that fits;
+    /// replaces the pool of `runtime`. Operators that need more spill to temporary files. The limit
+    /// is shared fairly, whereas `SET datafusion.runtime.memory_limit` replaces it by a pool
+    /// without fairness.
     pub memory_limit: Option<usize>,
     /// Initial values of the options `tfarrow.x`.
     pub tables: TfRecordOptions,
     /// Callback for warnings: features without a column, and skipped records.
     pub on_notice: Option<OnNotice>,
-    /// Handle that cancels queries of the session, including queries that compute for a long time without an output.
+    /// Handle that cancels queries of the session, including queries that compute for a long time
+    /// without an output.
     pub cancellation: Cancellation,
     /// The engine that runs the plans of the session; `None`: this process.
     pub engine: Option<Arc<dyn Engine>>,
@@ -70,16 +73,18 @@ pub struct SessionOptions {
 
 impl std::fmt::Debug for SessionOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SessionOptions").field("tables", &self.tables).finish_non_exhaustive()
+        f.debug_struct("SessionOptions")
+            .field("tables", &self.tables)
+            .finish_non_exhaustive()
     }
 }
 
-/// Creates a session in which the name of a file, a folder or a glob is a table: `SELECT avg(label) FROM
-/// 'shards/*.tfrecord'`.
+/// Creates a session in which the name of a file, a folder or a glob is a table: `SELECT avg(label)
+/// FROM 'shards/*.tfrecord'`.
 ///
-/// TFRecord, Parquet and Arrow files are recognized by content, CSV and JSON files by extension. Files that COPY and INSERT
-/// write, in any format, get their names when all files of the statement are complete, and replace existing files only with
-/// the option `overwrite`.
+/// TFRecord, Parquet and Arrow files are recognized by content, CSV and JSON files by extension.
+/// Files that COPY and INSERT write, in any format, get their names when all files of the statement
+/// are complete, and replace existing files only with the option `overwrite`.
 ///
 /// ```
 /// use tfarrow_sql::{SessionOptions, session_context};
@@ -95,7 +100,15 @@ impl std::fmt::Debug for SessionOptions {
 /// # Errors
 /// The runtime cannot be built, for example because a folder for temporary files cannot be used.
 pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
-    let SessionOptions { config, runtime, memory_limit, mut tables, on_notice, cancellation, engine } = options;
+    let SessionOptions {
+        config,
+        runtime,
+        memory_limit,
+        mut tables,
+        on_notice,
+        cancellation,
+        engine,
+    } = options;
     let runtime = match memory_limit {
         Some(bytes) => limited(runtime, bytes, &config),
         None => runtime,
@@ -105,22 +118,37 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     }
     let notices = SessionNotices { on_notice };
     let registry = Arc::new(TableRegistry::new(notices.clone()));
-    let mut config = config.with_information_schema(true).with_option_extension(tables);
-    // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no statistics to prune by. While
-    // they are enabled, `TfRecordSource` accepts no dynamic filters at all.
-    config.options_mut().optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    let mut config = config
+        .with_information_schema(true)
+        .with_option_extension(tables);
+    // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no
+    // statistics to prune by. While they are enabled, `TfRecordSource` accepts no dynamic filters
+    // at all.
+    config
+        .options_mut()
+        .optimizer
+        .enable_aggregate_dynamic_filter_pushdown = false;
     // The metadata of Parquet files has the type of their records, which COPY writes.
     config.options_mut().execution.parquet.skip_metadata = false;
     // Every query lists folders again, so that it reads new files.
-    let runtime = runtime.with_object_list_cache_limit(0).with_object_store_registry(Arc::new(UrlStores::default()));
+    let runtime = runtime
+        .with_object_list_cache_limit(0)
+        .with_object_store_registry(Arc::new(UrlStores::default()));
     let runtime = runtime.build_arc()?;
     let files = Arc::new(UrlTables::new(Arc::clone(&registry)));
     let named: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let catalogs = DynamicFileCatalog::new(named, Arc::clone(&files) as _);
     let mut rules = PhysicalOptimizer::new().rules;
-    rules.splice(..0, [Arc::new(FloatStatistics) as _, Arc::new(InputFileName) as _]);
+    rules.splice(
+        ..0,
+        [Arc::new(FloatStatistics) as _, Arc::new(InputFileName) as _],
+    );
     let state = SessionStateBuilder::new()
-        .with_config(config.with_extension(Arc::clone(&registry)).with_extension(Arc::new(notices)))
+        .with_config(
+            config
+                .with_extension(Arc::clone(&registry))
+                .with_extension(Arc::new(notices)),
+        )
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
@@ -131,13 +159,18 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(LongRows))
-        .with_query_planner(Arc::new(SessionPlanner { cancellation, engine: engine.clone() }));
+        .with_query_planner(Arc::new(SessionPlanner {
+            cancellation,
+            engine: engine.clone(),
+        }));
     let state = engine.map_or(state.clone(), |engine| engine.prepare(state));
     let context = SessionContext::new_with_state(state.build());
     register_format_and_functions(&context)?;
     register(&context, registry)?;
     let functions = bounded(context.state().scalar_functions(), memory_limit).collect::<Vec<_>>();
-    functions.into_iter().for_each(|function| context.register_udf(function));
+    functions
+        .into_iter()
+        .for_each(|function| context.register_udf(function));
     {
         let state = context.state_ref();
         let mut state = state.write();
@@ -150,14 +183,18 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// Adds a memory pool of `bytes` bytes with fair shares, and bounds merges, which do not release memory, to half of it.
+/// Adds a memory pool of `bytes` bytes with fair shares, and bounds merges, which do not release
+/// memory, to half of it.
 fn limited(runtime: RuntimeEnvBuilder, bytes: usize, config: &SessionConfig) -> RuntimeEnvBuilder {
     let merges = config.target_partitions().max(1);
     let fan_in = bytes / 2 / merges / merge_stream_bytes(&config.options().execution).max(1);
-    runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes))).with_max_spill_merge_fan_in(fan_in.max(2))
+    runtime
+        .with_memory_pool(Arc::new(FairSpillPool::new(bytes)))
+        .with_max_spill_merge_fan_in(fan_in.max(2))
 }
 
-/// Registers `read_tfrecord`, `SUMMARIZE`, and the functions that DataFusion does not have, or that replace its own.
+/// Registers `read_tfrecord`, `SUMMARIZE`, and the functions that DataFusion does not have, or that
+/// replace its own.
 fn register(context: &SessionContext, registry: Arc<TableRegistry>) -> Result<()> {
     let (octet_length, aggregates) = functions::replaced();
     context.register_udf(octet_length);
@@ -172,9 +209,9 @@ fn register(context: &SessionContext, registry: Arc<TableRegistry>) -> Result<()
 }
 
 /// Enables the SQL of this crate in a session that [`session_context`] did not create: what
-/// [`enable_tfrecord`](SessionContextTfRecordExt::enable_tfrecord) does, `read_tfrecord(..)`, `SUMMARIZE`, and the functions. Names of
-/// files in `FROM` are not enabled. For long records under a memory limit, build the state with
-/// [`LongRows`](tfarrow_datafusion::LongRows).
+/// [`enable_tfrecord`](SessionContextTfRecordExt::enable_tfrecord) does, `read_tfrecord(..)`,
+/// `SUMMARIZE`, and the functions. Names of files in `FROM` are not enabled. For long records under
+/// a memory limit, build the state with [`LongRows`](tfarrow_datafusion::LongRows).
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;

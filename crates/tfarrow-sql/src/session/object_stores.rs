@@ -11,12 +11,17 @@ use tfarrow_datafusion::internals::external;
 use tfarrow_dataset::store_of;
 use url::Url;
 
-/// A registry that opens stores by URL, so that DataFusion's own formats, and COPY, can use `s3://` without registration.
+/// A registry that opens stores by URL, so that DataFusion's own formats, and COPY, can use `s3://`
+/// without registration.
 #[derive(Debug, Default)]
 pub(crate) struct UrlStores(DefaultObjectStoreRegistry);
 
 impl ObjectStoreRegistry for UrlStores {
-    fn register_store(&self, url: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+    fn register_store(
+        &self,
+        url: &Url,
+        store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
         self.0.register_store(url, store)
     }
 
@@ -26,6 +31,8 @@ impl ObjectStoreRegistry for UrlStores {
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         // Registered stores take precedence.
-        self.0.get_store(url).or_else(|_| store_of(url.as_str()).map_err(external))
+        self.0
+            .get_store(url)
+            .or_else(|_| store_of(url.as_str()).map_err(external))
     }
 }

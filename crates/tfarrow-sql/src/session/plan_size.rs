@@ -1,5 +1,5 @@
-//! The size of a plan. A short statement can have a plan that grows exponentially: each level of a chain of subqueries, common table
-//! expressions or views can use the one below it twice.
+//! The size of a plan. A short statement can have a plan that grows exponentially: each level of a
+//! chain of subqueries, common table expressions or views can use the one below it twice.
 //!
 //! Repair of DataFusion 55: apache/datafusion#17737, open. Delete when plans share their subplans.
 
@@ -14,9 +14,9 @@ use datafusion::{
 
 /// Returns an error if a plan is larger than `limit`.
 ///
-/// The size of a plan is the number of its operators, with the columns of each, and of its expressions. An expression counts as if
-/// the expressions of the columns that it uses were written in their place, because DataFusion's optimizer does so when it moves
-/// filters.
+/// The size of a plan is the number of its operators, with the columns of each, and of its
+/// expressions. An expression counts as if the expressions of the columns that it uses were written
+/// in their place, because DataFusion's optimizer does so when it moves filters.
 ///
 /// # Errors
 /// The plan is larger.
@@ -40,7 +40,11 @@ impl PlanSize {
         for input in plan.inputs() {
             let sizes = self.add_plan(input)?;
             let is_computed = sizes.iter().any(|size| *size > 1);
-            inputs.push(Source { plan: input, sizes, is_computed });
+            inputs.push(Source {
+                plan: input,
+                sizes,
+                is_computed,
+            });
         }
         let sources = Sources { inputs: &inputs };
         let mut sizes = Vec::new();
@@ -64,7 +68,9 @@ impl PlanSize {
                 Expr::ScalarSubquery(subquery) => _ = self.add_plan(&subquery.subquery)?,
                 Expr::Exists(exists) => _ = self.add_plan(&exists.subquery.subquery)?,
                 Expr::InSubquery(subquery) => _ = self.add_plan(&subquery.subquery.subquery)?,
-                Expr::SetComparison(comparison) => _ = self.add_plan(&comparison.subquery.subquery)?,
+                Expr::SetComparison(comparison) => {
+                    _ = self.add_plan(&comparison.subquery.subquery)?
+                }
                 _ => size = size.saturating_add(1),
             }
             Ok(TreeNodeRecursion::Continue)
@@ -91,7 +97,8 @@ struct Source<'p> {
     plan: &'p LogicalPlan,
     /// The size of the expression behind each column.
     sizes: Vec<usize>,
-    /// Whether any column is more than a column of a file. Most inputs have thousands of columns or computed ones, and not both.
+    /// Whether any column is more than a column of a file. Most inputs have thousands of columns or
+    /// computed ones, and not both.
     is_computed: bool,
 }
 
@@ -111,8 +118,8 @@ impl Sources<'_> {
         1
     }
 
-    /// The sizes behind the columns of an operator that passes columns on: those of its inputs one after another, as a join has them;
-    /// otherwise the largest.
+    /// The sizes behind the columns of an operator that passes columns on: those of its inputs one
+    /// after another, as a join has them; otherwise the largest.
     fn columns(&self, count: usize) -> Vec<usize> {
         let mut sizes = Vec::new();
         for input in self.inputs {

@@ -20,11 +20,12 @@ use crate::{
     statements::headings::with_headings,
 };
 
-/// `plan_size`: the maximum number of operators, columns and expressions of a plan. The optimizer needs up to some kilobytes for each.
+/// `plan_size`: the maximum number of operators, columns and expressions of a plan. The optimizer
+/// needs up to some kilobytes for each.
 const MAX_PLAN_SIZE: usize = 500_000;
 
-/// Plans a statement of [`statements`](crate::statements). Computed columns get names without the paths of files,
-/// `SHOW CREATE TABLE` accepts files, and DROP rejects them.
+/// Plans a statement of [`statements`](crate::statements). Computed columns get names without the
+/// paths of files, `SHOW CREATE TABLE` accepts files, and DROP rejects them.
 ///
 /// ```
 /// use tfarrow_sql::{QueryLimits, SessionOptions, plan_statement, session_context, statements};
@@ -41,7 +42,8 @@ const MAX_PLAN_SIZE: usize = 500_000;
 /// ```
 ///
 /// # Errors
-/// A name is unknown, a type does not fit, a file cannot be read, or the plan has more than 500,000 operators, columns and expressions.
+/// A name is unknown, a type does not fit, a file cannot be read, or the plan has more than 500,000
+/// operators, columns and expressions.
 pub async fn plan_statement(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
     let plan = match shown_source(&statement) {
         Some(source) => show_create(source, state).await?,
@@ -53,7 +55,8 @@ pub async fn plan_statement(statement: Statement, state: &SessionState) -> Resul
     with_headings(without_metadata(plan), state)
 }
 
-/// Plans a statement, with an error that names the numbers of columns where those of an INSERT differ.
+/// Plans a statement, with an error that names the numbers of columns where those of an INSERT
+/// differ.
 async fn planned(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
     if let Some(replaced) = without_all_columns(&statement) {
         match state.statement_to_plan(replaced).await {

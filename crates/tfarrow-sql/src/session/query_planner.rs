@@ -15,8 +15,9 @@ use crate::{
     write::staging::staged_plan,
 };
 
-/// A planner that adds staging of output files to DataFusion's plans, and for plans that run in this process exchanges with
-/// single inputs, cancellation, and the columns of text that is not UTF-8 in errors.
+/// A planner that adds staging of output files to DataFusion's plans, and for plans that run in
+/// this process exchanges with single inputs, cancellation, and the columns of text that is not
+/// UTF-8 in errors.
 #[derive(Debug)]
 pub(crate) struct SessionPlanner {
     pub(crate) cancellation: Cancellation,
@@ -41,7 +42,11 @@ impl QueryPlanner for SessionPlanner {
 
 impl SessionPlanner {
     /// Plans a statement for the engine of the session, or for this process.
-    fn physical_plan<'a>(&'a self, plan: &'a LogicalPlan, state: &'a dyn Session) -> PlanFuture<'a> {
+    fn physical_plan<'a>(
+        &'a self,
+        plan: &'a LogicalPlan,
+        state: &'a dyn Session,
+    ) -> PlanFuture<'a> {
         Box::pin(async move {
             let plan = staged_plan(plan, state).await?;
             if let Some(engine) = &self.engine {

@@ -6,14 +6,15 @@
 //! | `a SEMI JOIN b`, `a ANTI JOIN b` | `a LEFT SEMI JOIN b`, `a LEFT ANTI JOIN b` |
 //! | `SELECT a, b .. ORDER BY ALL` | `SELECT a, b .. ORDER BY 1, 2` |
 //!
-//! Repair of DataFusion 55: apache/datafusion#21384 (`x[1].name`, open) and #25243 (ORDER BY ALL, merged for 56, but its
-//! generic dialect does not parse it). Delete a row when DataFusion plans its statement.
+//! Repair of DataFusion 55: apache/datafusion#21384 (`x[1].name`, open) and #25243 (ORDER BY ALL,
+//! merged for 56, but its generic dialect does not parse it). Delete a row when DataFusion plans
+//! its statement.
 
 use std::{convert::Infallible, mem, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Ident, Join, JoinConstraint, JoinOperator, OrderBy, OrderByExpr, OrderByKind, Query, Select,
-    SelectItem, SetExpr, TableFactor, Value, VisitorMut,
+    AccessExpr, Expr, Ident, Join, JoinConstraint, JoinOperator, OrderBy, OrderByExpr, OrderByKind,
+    Query, Select, SelectItem, SetExpr, TableFactor, Value, VisitorMut,
 };
 
 /// A visitor that replaces the syntax of DuckDB.
@@ -33,12 +34,19 @@ impl VisitorMut for Dialect {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        select.from.iter_mut().flat_map(|from| &mut from.joins).for_each(give_side);
+        select
+            .from
+            .iter_mut()
+            .flat_map(|from| &mut from.joins)
+            .for_each(give_side);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+        if let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        {
             table_with_joins.joins.iter_mut().for_each(give_side);
         }
         ControlFlow::Continue(())
@@ -48,8 +56,12 @@ impl VisitorMut for Dialect {
         if let Expr::CompoundFieldAccess { root, access_chain } = expr {
             // In `t.x[1]`, the parts before the first subscript are those of the name of a column.
             let is_name = matches!(**root, Expr::Identifier(_));
-            let is_part = |access: &&mut AccessExpr| is_name && matches!(access, AccessExpr::Dot(_));
-            access_chain.iter_mut().skip_while(is_part).for_each(quote_field);
+            let is_part =
+                |access: &&mut AccessExpr| is_name && matches!(access, AccessExpr::Dot(_));
+            access_chain
+                .iter_mut()
+                .skip_while(is_part)
+                .for_each(quote_field);
         }
         ControlFlow::Continue(())
     }
@@ -57,8 +69,18 @@ impl VisitorMut for Dialect {
 
 /// Returns whether an ORDER BY is `ORDER BY ALL`, which DataFusion parses as a column of this name.
 pub(crate) fn orders_all(order: &OrderBy) -> bool {
-    let OrderByKind::Expressions(exprs) = &order.kind else { return true };
-    let [OrderByExpr { expr: Expr::Identifier(name), .. }] = exprs.as_slice() else { return false };
+    let OrderByKind::Expressions(exprs) = &order.kind else {
+        return true;
+    };
+    let [
+        OrderByExpr {
+            expr: Expr::Identifier(name),
+            ..
+        },
+    ] = exprs.as_slice()
+    else {
+        return false;
+    };
     name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all")
 }
 
@@ -70,8 +92,12 @@ fn columns(mut body: &SetExpr) -> Option<usize> {
             SetExpr::Query(query) => &query.body,
             SetExpr::Values(values) => return values.rows.first().map(|row| row.content.len()),
             SetExpr::Select(select) => {
-                let is_one =
-                    |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+                let is_one = |item: &SelectItem| {
+                    matches!(
+                        item,
+                        SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+                    )
+                };
                 let is_list = !select.projection.is_empty() && select.projection.iter().all(is_one);
                 return is_list.then_some(select.projection.len());
             }
@@ -84,7 +110,9 @@ fn columns(mut body: &SetExpr) -> Option<usize> {
 fn number(order: &mut OrderBy, columns: usize) {
     let options = match &order.kind {
         OrderByKind::All(options) => *options,
-        OrderByKind::Expressions(exprs) => exprs.first().map_or_else(Default::default, |expr| expr.options),
+        OrderByKind::Expressions(exprs) => exprs
+            .first()
+            .map_or_else(Default::default, |expr| expr.options),
     };
     let column = |number: usize| OrderByExpr {
         expr: Expr::Value(Value::Number(number.to_string(), false).with_empty_span()),
@@ -108,9 +136,15 @@ fn give_side(join: &mut Join) {
 /// Replaces the name of a field after a dot by a string. Names without quotes are in lower case.
 fn quote_field(access: &mut AccessExpr) {
     if let AccessExpr::Dot(field) = access
-        && let Expr::Identifier(Ident { value, quote_style, .. }) = field
+        && let Expr::Identifier(Ident {
+            value, quote_style, ..
+        }) = field
     {
-        let name = if quote_style.is_some() { value.clone() } else { value.to_lowercase() };
+        let name = if quote_style.is_some() {
+            value.clone()
+        } else {
+            value.to_lowercase()
+        };
         *field = Expr::Value(Value::SingleQuotedString(name).with_empty_span());
     }
 }

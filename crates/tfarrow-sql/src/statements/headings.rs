@@ -1,8 +1,8 @@
 //! Column headings of results, without the paths of files.
 //!
-//! DataFusion names a computed column after its expression, in which each column is qualified by its table:
-//! `avg(shards/train.tfrecord.price)`. A table name that the user chose identifies a column; a path only makes headings
-//! long, and columns of written files hard to refer to.
+//! DataFusion names a computed column after its expression, in which each column is qualified by
+//! its table: `avg(shards/train.tfrecord.price)`. A table name that the user chose identifies a
+//! column; a path only makes headings long, and columns of written files hard to refer to.
 
 use std::{
     borrow::Cow,
@@ -19,7 +19,8 @@ use datafusion::{
     error::Result,
     execution::SessionState,
     logical_expr::{
-        DdlStatement, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Statement, Unnest,
+        DdlStatement, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Statement,
+        Unnest,
         dml::CopyTo,
         expr::{Alias, Unnest as UnnestExpr},
         logical_plan::Prepare,
@@ -28,12 +29,13 @@ use datafusion::{
 };
 use tfarrow_datafusion::TfRecordTable;
 
-/// Returns the plan of a statement with computed columns renamed to names without the paths of files: `avg(price)` instead
-/// of `avg(shards/train.tfrecord.price)`.
+/// Returns the plan of a statement with computed columns renamed to names without the paths of
+/// files: `avg(price)` instead of `avg(shards/train.tfrecord.price)`.
 ///
-/// Renames the columns of the result of a query, of a file that COPY writes, and of a table or view that CREATE makes from
-/// a query. Columns of subqueries keep DataFusion's names, by which the outer query refers to them. Aliases and names of
-/// registered tables stay in names, as does a path without which two columns would have equal names.
+/// Renames the columns of the result of a query, of a file that COPY writes, and of a table or view
+/// that CREATE makes from a query. Columns of subqueries keep DataFusion's names, by which the
+/// outer query refers to them. Aliases and names of registered tables stay in names, as does a path
+/// without which two columns would have equal names.
 ///
 /// ```
 /// use tfarrow_sql::{SessionOptions, session_context, with_headings};
@@ -55,8 +57,20 @@ pub fn with_headings(plan: LogicalPlan, state: &SessionState) -> Result<LogicalP
     match plan {
         LogicalPlan::Copy(copy) => {
             let input = renamed(&copy.input, &copy.partition_by, state)?;
-            let CopyTo { output_url, partition_by, file_type, options, .. } = copy;
-            Ok(LogicalPlan::Copy(CopyTo::new(Arc::new(input), output_url, partition_by, file_type, options)))
+            let CopyTo {
+                output_url,
+                partition_by,
+                file_type,
+                options,
+                ..
+            } = copy;
+            Ok(LogicalPlan::Copy(CopyTo::new(
+                Arc::new(input),
+                output_url,
+                partition_by,
+                file_type,
+                options,
+            )))
         }
         LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut table)) => {
             table.input = Arc::new(renamed(&table.input, &[], state)?);
@@ -66,9 +80,17 @@ pub fn with_headings(plan: LogicalPlan, state: &SessionState) -> Result<LogicalP
             view.input = Arc::new(renamed(&view.input, &[], state)?);
             Ok(LogicalPlan::Ddl(DdlStatement::CreateView(view)))
         }
-        LogicalPlan::Statement(Statement::Prepare(Prepare { name, fields, input })) => {
+        LogicalPlan::Statement(Statement::Prepare(Prepare {
+            name,
+            fields,
+            input,
+        })) => {
             let input = Arc::new(with_headings(Arc::unwrap_or_clone(input), state)?);
-            Ok(LogicalPlan::Statement(Statement::Prepare(Prepare { name, fields, input })))
+            Ok(LogicalPlan::Statement(Statement::Prepare(Prepare {
+                name,
+                fields,
+                input,
+            })))
         }
         LogicalPlan::Ddl(_)
         | LogicalPlan::Dml(_)
@@ -82,15 +104,21 @@ pub fn with_headings(plan: LogicalPlan, state: &SessionState) -> Result<LogicalP
 
 /// Renames the columns of a query, except those in `kept`.
 fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result<LogicalPlan> {
-    let mut headings = Headings { paths: paths(query, state)?, names: HashMap::new() };
+    let mut headings = Headings {
+        paths: paths(query, state)?,
+        names: HashMap::new(),
+    };
     if headings.paths.is_empty() {
         return Ok(query.clone());
     }
     query.visit_with_subqueries(&mut headings)?;
-    kept.iter().for_each(|name| drop(headings.names.remove(name)));
+    kept.iter()
+        .for_each(|name| drop(headings.names.remove(name)));
     let fields = query.schema().fields();
     let mut uses = HashMap::new();
-    fields.iter().for_each(|field| *uses.entry(headings.name(field.name())).or_insert(0) += 1);
+    fields
+        .iter()
+        .for_each(|field| *uses.entry(headings.name(field.name())).or_insert(0) += 1);
     let heading = |name: &str| {
         let heading = headings.name(name);
         (heading != name && uses.get(&heading) == Some(&1)).then(|| heading.into_owned())
@@ -98,27 +126,39 @@ fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result
     if fields.iter().all(|field| heading(field.name()).is_none()) {
         return Ok(query.clone());
     }
-    let columns = query.schema().columns().into_iter().map(|column| match heading(&column.name) {
-        Some(heading) => Expr::Column(column).alias(heading),
-        None => Expr::Column(column),
-    });
-    LogicalPlanBuilder::from(query.clone()).project(columns.collect::<Vec<_>>())?.build()
+    let columns = query
+        .schema()
+        .columns()
+        .into_iter()
+        .map(|column| match heading(&column.name) {
+            Some(heading) => Expr::Column(column).alias(heading),
+            None => Expr::Column(column),
+        });
+    LogicalPlanBuilder::from(query.clone())
+        .project(columns.collect::<Vec<_>>())?
+        .build()
 }
 
-/// Returns whether a plan is the query of a table of TensorBoard's events, whose alias is the name of its files.
+/// Returns whether a plan is the query of a table of TensorBoard's events, whose alias is the name
+/// of its files.
 fn is_of_events(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => is_of_events(&projection.input),
         LogicalPlan::Unnest(unnest) => is_of_events(&unnest.input),
         LogicalPlan::TableScan(scan) => {
             let table = source_as_provider(&scan.source);
-            table.is_ok_and(|table| table.downcast_ref::<TfRecordTable>().is_some_and(TfRecordTable::has_runs))
+            table.is_ok_and(|table| {
+                table
+                    .downcast_ref::<TfRecordTable>()
+                    .is_some_and(TfRecordTable::has_runs)
+            })
         }
         _ => false,
     }
 }
 
-/// The names of scanned tables that the user has not chosen: those of files, and of functions such as `read_tfrecord`.
+/// The names of scanned tables that the user has not chosen: those of files, and of functions such
+/// as `read_tfrecord`.
 fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableReference>> {
     let (mut scanned, mut chosen) = (HashSet::new(), HashSet::new());
     query.apply_with_subqueries(|node| {
@@ -126,7 +166,9 @@ fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableRefer
             LogicalPlan::TableScan(scan) if !is_registered(&scan.table_name, state) => {
                 scanned.insert(scan.table_name.clone());
             }
-            LogicalPlan::SubqueryAlias(alias) if is_of_events(&alias.input) && !is_registered(&alias.alias, state) => {
+            LogicalPlan::SubqueryAlias(alias)
+                if is_of_events(&alias.input) && !is_registered(&alias.alias, state) =>
+            {
                 scanned.insert(alias.alias.clone());
             }
             LogicalPlan::SubqueryAlias(alias) => {
@@ -140,7 +182,9 @@ fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableRefer
 }
 
 fn is_registered(name: &TableReference, state: &SessionState) -> bool {
-    state.schema_for_ref(name.clone()).is_ok_and(|schema| schema.table_exist(name.table()))
+    state
+        .schema_for_ref(name.clone())
+        .is_ok_and(|schema| schema.table_exist(name.table()))
 }
 
 /// A visitor that collects the headings of computed columns of a plan, from the leaves to the root.
@@ -182,11 +226,16 @@ impl Headings {
         }
     }
 
-    /// Removes paths from the arguments in the text of a name. Some functions, such as `mean`, get their name before they are
-    /// replaced by the function that they are another name of. A name that begins with a path may be one that the user chose.
+    /// Removes paths from the arguments in the text of a name. Some functions, such as `mean`, get
+    /// their name before they are replaced by the function that they are another name of. A name
+    /// that begins with a path may be one that the user chose.
     fn without_path_texts<'a>(&self, name: &'a str) -> Cow<'a, str> {
         let mut name = Cow::Borrowed(name);
-        for (path, before) in self.paths.iter().flat_map(|path| ['(', ',', ' '].map(|before| (path, before))) {
+        for (path, before) in self
+            .paths
+            .iter()
+            .flat_map(|path| ['(', ',', ' '].map(|before| (path, before)))
+        {
             let prefix = format!("{before}{path}.");
             if name.contains(&prefix) {
                 name = Cow::Owned(name.replace(&prefix, &before.to_string()));
@@ -212,12 +261,18 @@ impl Headings {
         Ok(())
     }
 
-    /// Adds the headings of `unnest(x)`, which the planner replaces by an alias over a separate plan node.
+    /// Adds the headings of `unnest(x)`, which the planner replaces by an alias over a separate
+    /// plan node.
     fn add_unnested(&mut self, unnest: &Unnest) -> Result<()> {
-        let LogicalPlan::Projection(Projection { expr, .. }) = unnest.input.as_ref() else { return Ok(()) };
+        let LogicalPlan::Projection(Projection { expr, .. }) = unnest.input.as_ref() else {
+            return Ok(());
+        };
         for (index, list) in &unnest.list_type_columns {
-            let Some(Expr::Alias(Alias { expr, .. })) = expr.get(*index) else { continue };
-            let nested = |expr| (0..list.depth).fold(expr, |expr, _| Expr::Unnest(UnnestExpr::new(expr)));
+            let Some(Expr::Alias(Alias { expr, .. })) = expr.get(*index) else {
+                continue;
+            };
+            let nested =
+                |expr| (0..list.depth).fold(expr, |expr, _| Expr::Unnest(UnnestExpr::new(expr)));
             self.add(&nested(expr.as_ref().clone()))?;
         }
         Ok(())
@@ -232,7 +287,9 @@ impl Headings {
         let transformed = expr.clone().transform_down(|expr| {
             Ok(Transformed::yes(match expr {
                 Expr::Column(found) => Expr::Column(column(found)),
-                Expr::OuterReferenceColumn(field, found) => Expr::OuterReferenceColumn(field, column(found)),
+                Expr::OuterReferenceColumn(field, found) => {
+                    Expr::OuterReferenceColumn(field, column(found))
+                }
                 Expr::ScalarSubquery(query) => {
                     let name = query.subquery.schema().field(0).name();
                     Expr::Column(Column::new_unqualified(self.name(name)))
@@ -249,8 +306,8 @@ impl Headings {
         Ok(transformed.data)
     }
 
-    /// The heading of an alias that the planner made: of `unnest(x)`, or of a function that is called by an alias of its
-    /// name. `None` for an alias that the user has chosen.
+    /// The heading of an alias that the planner made: of `unnest(x)`, or of a function that is
+    /// called by an alias of its name. `None` for an alias that the user has chosen.
     fn of_alias(&self, alias: &Alias) -> Result<Option<String>> {
         let args = match alias.expr.as_ref() {
             Expr::Column(column) if column.name.starts_with(UNNEST_PLACEHOLDER) => {
@@ -262,9 +319,19 @@ impl Headings {
             Expr::WindowFunction(function) => &function.params.args,
             _ => return Ok(None),
         };
-        let list = |args: &[Expr]| args.iter().map(Expr::to_string).collect::<Vec<_>>().join(",");
-        let Some(called) = alias.name.strip_suffix(&format!("({})", list(args))) else { return Ok(None) };
-        let args = args.iter().map(|arg| self.without_paths(arg)).collect::<Result<Vec<_>>>()?;
+        let list = |args: &[Expr]| {
+            args.iter()
+                .map(Expr::to_string)
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        let Some(called) = alias.name.strip_suffix(&format!("({})", list(args))) else {
+            return Ok(None);
+        };
+        let args = args
+            .iter()
+            .map(|arg| self.without_paths(arg))
+            .collect::<Result<Vec<_>>>()?;
         Ok(Some(format!("{called}({})", list(&args))))
     }
 }

@@ -9,7 +9,8 @@ use tfarrow_datafusion::internals::HomeDir;
 
 use super::summarize::SUMMARIZE;
 
-/// The name of the table function whose arguments without a name are sources, which are names of files.
+/// The name of the table function whose arguments without a name are sources, which are names of
+/// files.
 pub(crate) const READ_TFRECORD: &str = "read_tfrecord";
 
 /// Expands the name of a relation that has a single part.
@@ -19,7 +20,8 @@ pub(crate) fn expand_relation(home: &HomeDir, relation: &mut ObjectName) {
     }
 }
 
-/// Expands the names of files of a statement: those in FROM, and the sources of `read_tfrecord` and `summarize`.
+/// Expands the names of files of a statement: those in FROM, and the sources of `read_tfrecord` and
+/// `summarize`.
 pub(crate) struct HomeDirVisitor(pub(crate) HomeDir);
 
 impl VisitorMut for HomeDirVisitor {
@@ -31,8 +33,14 @@ impl VisitorMut for HomeDirVisitor {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
-        if let TableFactor::Table { name, args: Some(args), .. } = factor
-            && [READ_TFRECORD, SUMMARIZE].iter().any(|known| name.to_string().eq_ignore_ascii_case(known))
+        if let TableFactor::Table {
+            name,
+            args: Some(args),
+            ..
+        } = factor
+            && [READ_TFRECORD, SUMMARIZE]
+                .iter()
+                .any(|known| name.to_string().eq_ignore_ascii_case(known))
         {
             for arg in &mut args.args {
                 if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(source))) = arg

@@ -1,20 +1,27 @@
 //! `LATERAL UNNEST(t.list)`, which is `UNNEST(t.list)`.
 //!
-//! Repair of DataFusion 55, of which no issue is known. Delete when DataFusion plans `LATERAL UNNEST(..)`.
+//! Repair of DataFusion 55, of which no issue is known. Delete when DataFusion plans `LATERAL
+//! UNNEST(..)`.
 
 use std::{convert::Infallible, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, TableFactor, VisitorMut};
 
-/// A visitor that replaces `LATERAL UNNEST(..)`, which is parsed as the call of a table function, by `UNNEST(..)`, which
-/// DataFusion supports.
+/// A visitor that replaces `LATERAL UNNEST(..)`, which is parsed as the call of a table function,
+/// by `UNNEST(..)`, which DataFusion supports.
 pub(crate) struct LateralKeyword;
 
 impl VisitorMut for LateralKeyword {
     type Break = Infallible;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        if let TableFactor::Function { name, args, with_ordinality, alias, .. } = factor
+        if let TableFactor::Function {
+            name,
+            args,
+            with_ordinality,
+            alias,
+            ..
+        } = factor
             && name.to_string().eq_ignore_ascii_case("unnest")
         {
             let list = |arg: &FunctionArg| match arg {

@@ -41,38 +41,47 @@ use crate::statements::{
     relations::RelationCount,
 };
 
-/// Maximum number of EXPLAIN keywords in one statement. DataFusion executes one, and parses them recursively.
+/// Maximum number of EXPLAIN keywords in one statement. DataFusion executes one, and parses them
+/// recursively.
 const MAX_EXPLAINS: usize = 50;
 /// Bytes of stack per token of a statement; a token adds at most one level to the syntax tree.
 const STACK_PER_TOKEN: usize = 1 << 10;
 /// Bytes of stack that each statement needs, independent of its length.
 const STACK: usize = 1 << 20;
 
-/// Limits on SQL text, which are checked before planning. Beyond them, planning could exhaust memory, stack or time.
+/// Limits on SQL text, which are checked before planning. Beyond them, planning could exhaust
+/// memory, stack or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryLimits {
     /// `query_bytes`: bytes of a text of one or more statements. 524,288 by default.
     pub bytes: usize,
-    /// `query_tokens`: tokens of one statement, without white space and comments. 100,000 by default.
-    pub tokens: usize,
-    /// `query_depth`: nesting levels of one statement. Nested expressions and queries, operators of a chain, set
-    /// operations, joins and common table expressions each add a level. 1,000 by default.
-    pub depth: usize,
-    /// `query_relations`: tables and common table expressions of one statement, each as often as it is planned. 10,000 by
+    /// `query_tokens`: tokens of one statement, without white space and comments. 100,000 by
     /// default.
+    pub tokens: usize,
+    /// `query_depth`: nesting levels of one statement. Nested expressions and queries, operators of
+    /// a chain, set operations, joins and common table expressions each add a level. 1,000 by
+    /// default.
+    pub depth: usize,
+    /// `query_relations`: tables and common table expressions of one statement, each as often as it
+    /// is planned. 10,000 by default.
     pub relations: usize,
 }
 
 impl Default for QueryLimits {
     fn default() -> Self {
-        Self { bytes: 512 << 10, tokens: 100_000, depth: 1_000, relations: 10_000 }
+        Self {
+            bytes: 512 << 10,
+            tokens: 100_000,
+            depth: 1_000,
+            relations: 10_000,
+        }
     }
 }
 
 /// Parses the statements of `text`, in order, for the session `context` to plan.
 ///
-/// A clause that DataFusion would parse and ignore is an error, as is a statement that exceeds a limit. A leading `~/` in
-/// names of files is expanded.
+/// A clause that DataFusion would parse and ignore is an error, as is a statement that exceeds a
+/// limit. A leading `~/` in names of files is expanded.
 ///
 /// ```
 /// use tfarrow_sql::{QueryLimits, SessionOptions, plan_statement, session_context, statements};
@@ -89,8 +98,8 @@ impl Default for QueryLimits {
 /// ```
 ///
 /// # Errors
-/// The text is longer than `limits.bytes`, contains an unknown character, or has an unterminated quote. Other errors are
-/// items of the iterator.
+/// The text is longer than `limits.bytes`, contains an unknown character, or has an unterminated
+/// quote. Other errors are items of the iterator.
 pub fn statements(text: &str, context: &SessionContext, limits: QueryLimits) -> Result<Statements> {
     if text.len() > limits.bytes {
         return plan_err!(
@@ -98,11 +107,18 @@ pub fn statements(text: &str, context: &SessionContext, limits: QueryLimits) -> 
             limits.bytes
         );
     }
-    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().map_err(ParserError::from)?;
-    Ok(Statements { tokens: tokens.into_iter(), context: context.clone(), limits })
+    let tokens = Tokenizer::new(&GenericDialect {}, text)
+        .tokenize_with_location()
+        .map_err(ParserError::from)?;
+    Ok(Statements {
+        tokens: tokens.into_iter(),
+        context: context.clone(),
+        limits,
+    })
 }
 
-/// Iterator over the statements of a text; see [`statements`]. It continues after a statement with an error.
+/// Iterator over the statements of a text; see [`statements`]. It continues after a statement with
+/// an error.
 pub struct Statements {
     tokens: vec::IntoIter<TokenWithSpan>,
     context: SessionContext,
@@ -111,7 +127,9 @@ pub struct Statements {
 
 impl std::fmt::Debug for Statements {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Statements").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Statements")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -120,9 +138,15 @@ impl Iterator for Statements {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.tokens.as_slice().is_empty() {
-            let tokens: Vec<_> = self.tokens.by_ref().take_while(|token| token.token != Token::SemiColon).collect();
+            let tokens: Vec<_> = self
+                .tokens
+                .by_ref()
+                .take_while(|token| token.token != Token::SemiColon)
+                .collect();
             if tokens.iter().any(is_significant) {
-                return summarize::expand(tokens).and_then(|tokens| self.statement(tokens)).transpose();
+                return summarize::expand(tokens)
+                    .and_then(|tokens| self.statement(tokens))
+                    .transpose();
             }
         }
         None
@@ -143,26 +167,34 @@ impl Statements {
                 self.limits.tokens
             );
         }
-        let is_explain =
-            |token: &&TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::EXPLAIN);
+        let is_explain = |token: &&TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::EXPLAIN);
         if tokens.iter().filter(is_explain).count() > MAX_EXPLAINS {
             return plan_err!("EXPLAIN of EXPLAIN is not supported; write EXPLAIN once");
         }
-        // The depth is only known after parsing, and parsing and dropping a deep tree need stack in proportion to it.
+        // The depth is only known after parsing, and parsing and dropping a deep tree need stack in
+        // proportion to it.
         let stack = STACK + count * STACK_PER_TOKEN;
         stacker::maybe_grow(stack, stack, || {
-            let Some(mut statement) = DFParserBuilder::new(tokens).build()?.parse_statements()?.pop_front() else {
+            let Some(mut statement) = DFParserBuilder::new(tokens)
+                .build()?
+                .parse_statements()?
+                .pop_front()
+            else {
                 return Ok(None);
             };
             self.check_depth(&mut statement)?;
-            if let ControlFlow::Break(error) = visit(&mut statement, &mut RelationCount::new(self.limits.relations)) {
+            if let ControlFlow::Break(error) = visit(
+                &mut statement,
+                &mut RelationCount::new(self.limits.relations),
+            ) {
                 return Err(error);
             }
             let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut Dialect);
             self.check_clauses(&mut statement)?;
             expand_home(&mut statement);
             unquote_partitions(&mut statement);
-            let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut LateralKeyword);
+            let ControlFlow::<Infallible>::Continue(()) =
+                visit(&mut statement, &mut LateralKeyword);
             Ok(Some(statement))
         })
     }
@@ -197,7 +229,9 @@ impl Statements {
 
 /// Expands a leading `~/` in names of files.
 fn expand_home(statement: &mut Statement) {
-    let Some(home) = HomeDir::of_user() else { return };
+    let Some(home) = HomeDir::of_user() else {
+        return;
+    };
     match innermost(statement) {
         Statement::CopyTo(copy) => {
             home.expand(&mut copy.target);
@@ -205,13 +239,17 @@ fn expand_home(statement: &mut Statement) {
                 expand_relation(&home, name);
             }
         }
-        Statement::CreateExternalTable(table) => table.locations.iter_mut().for_each(|location| home.expand(location)),
+        Statement::CreateExternalTable(table) => table
+            .locations
+            .iter_mut()
+            .for_each(|location| home.expand(location)),
         Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => {}
     }
     let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut HomeDirVisitor(home));
 }
 
-/// Removes the quotes of the columns in PARTITIONED BY. DataFusion's parser keeps them, so that the names are those of no column.
+/// Removes the quotes of the columns in PARTITIONED BY. DataFusion's parser keeps them, so that the
+/// names are those of no column.
 fn unquote_partitions(statement: &mut Statement) {
     let names = match innermost(statement) {
         Statement::CopyTo(copy) => &mut copy.partitioned_by,

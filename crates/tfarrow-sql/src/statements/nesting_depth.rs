@@ -1,19 +1,24 @@
-//! Nesting depth of statements. DataFusion plans, copies and evaluates trees recursively, so that each level needs stack.
+//! Nesting depth of statements. DataFusion plans, copies and evaluates trees recursively, so that
+//! each level needs stack.
 //!
-//! Repair of DataFusion 55: apache/datafusion#22936, open. Delete when deep statements are errors there.
+//! Repair of DataFusion 55: apache/datafusion#22936, open. Delete when deep statements are errors
+//! there.
 
 use std::{convert::Infallible, mem, ops::ControlFlow};
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, Select, SetExpr, Value, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Query, Select, SetExpr, Value, VisitorMut,
+};
 
-/// Minimum number of terms of a chain of AND or OR that is rebuilt as a balanced tree. Shorter chains keep the shape that
-/// EXPLAIN shows.
+/// Minimum number of terms of a chain of AND or OR that is rebuilt as a balanced tree. Shorter
+/// chains keep the shape that EXPLAIN shows.
 const LONG_CHAIN: usize = 100;
 
-/// A visitor that measures the depth of nested expressions and queries, and of operators that are planned on top of each
-/// other: set operations, joins, common table expressions and pipes.
+/// A visitor that measures the depth of nested expressions and queries, and of operators that are
+/// planned on top of each other: set operations, joins, common table expressions and pipes.
 ///
-/// It also rebuilds long chains of AND and OR as equivalent balanced trees: 10,000 terms then have 14 levels.
+/// It also rebuilds long chains of AND and OR as equivalent balanced trees: 10,000 terms then have
+/// 14 levels.
 #[derive(Debug, Default)]
 pub(crate) struct NestingDepth {
     level: usize,
@@ -85,12 +90,23 @@ fn levels_of_body(body: &SetExpr) -> usize {
 }
 
 fn levels_of_select(select: &Select) -> usize {
-    1 + select.from.iter().map(|from| 1 + from.joins.len()).sum::<usize>()
+    1 + select
+        .from
+        .iter()
+        .map(|from| 1 + from.joins.len())
+        .sum::<usize>()
 }
 
-/// Rebuilds a long chain `a OR b OR c ..`, which is parsed as `((a OR b) OR c) ..`, as a balanced tree.
+/// Rebuilds a long chain `a OR b OR c ..`, which is parsed as `((a OR b) OR c) ..`, as a balanced
+/// tree.
 fn balance(expr: &mut Expr) {
-    let Expr::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = expr else { return };
+    let Expr::BinaryOp {
+        op: op @ (BinaryOperator::And | BinaryOperator::Or),
+        ..
+    } = expr
+    else {
+        return;
+    };
     let op = op.clone();
     if chain_length(expr, &op) < LONG_CHAIN {
         return;
@@ -99,7 +115,11 @@ fn balance(expr: &mut Expr) {
     let mut terms = Vec::new();
     loop {
         match rest {
-            Expr::BinaryOp { left, op: inner, right } if inner == op => {
+            Expr::BinaryOp {
+                left,
+                op: inner,
+                right,
+            } if inner == op => {
                 terms.push(*right);
                 rest = *left;
             }
@@ -117,7 +137,9 @@ fn balance(expr: &mut Expr) {
 
 fn chain_length(mut expr: &Expr, op: &BinaryOperator) -> usize {
     let mut terms = 1;
-    while let Expr::BinaryOp { left, op: inner, .. } = expr
+    while let Expr::BinaryOp {
+        left, op: inner, ..
+    } = expr
         && inner == op
     {
         terms += 1;
@@ -133,7 +155,11 @@ fn tree(mut terms: Vec<Expr>, op: &BinaryOperator) -> Option<Expr> {
         let mut terms_left = terms.into_iter();
         while let Some(left) = terms_left.next() {
             joined.push(match terms_left.next() {
-                Some(right) => Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) },
+                Some(right) => Expr::BinaryOp {
+                    left: Box::new(left),
+                    op: op.clone(),
+                    right: Box::new(right),
+                },
                 None => left,
             });
         }

@@ -1,6 +1,8 @@
-//! The number of relations that a statement expands to: DataFusion plans a common table expression again for each of its uses.
+//! The number of relations that a statement expands to: DataFusion plans a common table expression
+//! again for each of its uses.
 //!
-//! Repair of DataFusion 55: apache/datafusion#17737, open. Delete when a common table expression is planned once.
+//! Repair of DataFusion 55: apache/datafusion#17737, open. Delete when a common table expression is
+//! planned once.
 
 use std::{collections::HashMap, ops::ControlFlow};
 
@@ -20,14 +22,21 @@ pub(crate) struct RelationCount {
 
 impl RelationCount {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, by_name: HashMap::new() }
+        Self {
+            limit,
+            by_name: HashMap::new(),
+        }
     }
 
     /// The relations of a query or an expression of a query.
     fn relations(&self, part: &impl Visit) -> usize {
         let mut count: usize = 0;
         let ControlFlow::Continue(()) = visit_relations(part, |name: &ObjectName| {
-            let relations = self.by_name.get(&name.to_string().to_lowercase()).copied().unwrap_or(1);
+            let relations = self
+                .by_name
+                .get(&name.to_string().to_lowercase())
+                .copied()
+                .unwrap_or(1);
             count = count.saturating_add(relations);
             ControlFlow::<std::convert::Infallible>::Continue(())
         });
@@ -41,7 +50,8 @@ impl VisitorMut for RelationCount {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         for table in query.with.iter().flat_map(|with| &with.cte_tables) {
             let relations = self.relations(&table.query);
-            self.by_name.insert(table.alias.name.to_string().to_lowercase(), relations);
+            self.by_name
+                .insert(table.alias.name.to_string().to_lowercase(), relations);
         }
         let relations = self.relations(&query.body);
         if relations <= self.limit {

@@ -15,7 +15,8 @@ use super::is_significant;
 /// The name of the statement, and of the table function that it calls.
 pub(crate) const SUMMARIZE: &str = "summarize";
 
-/// Replaces each `SUMMARIZE` and its argument by a query of the table function `summarize`. Other statements stay as they are.
+/// Replaces each `SUMMARIZE` and its argument by a query of the table function `summarize`. Other
+/// statements stay as they are.
 ///
 /// ```text
 /// SUMMARIZE 'a', 'b'              SELECT * FROM summarize('a', 'b')
@@ -30,14 +31,26 @@ pub(crate) const SUMMARIZE: &str = "summarize";
 pub(super) fn expand(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let first = tokens.iter().find(|token| is_significant(token));
     if first.is_some_and(|first| is_word(&first.token, &[SUMMARIZE])) && find(&tokens).is_none() {
-        return plan_err!("SUMMARIZE takes names of files, a table or a query, as SUMMARIZE 'shards/'");
+        return plan_err!(
+            "SUMMARIZE takes names of files, a table or a query, as SUMMARIZE 'shards/'"
+        );
     }
     while let Some((start, end, [before, after])) = find(&tokens) {
-        let parse = |text: &str| Tokenizer::new(&GenericDialect {}, text).tokenize().map_err(ParserError::from);
+        let parse = |text: &str| {
+            Tokenizer::new(&GenericDialect {}, text)
+                .tokenize()
+                .map_err(ParserError::from)
+        };
         let wrapped = |tokens: Vec<Token>| tokens.into_iter().map(TokenWithSpan::wrap);
         let rest = tokens.split_off(end);
-        let source: Vec<_> = tokens.drain(start..).skip(1).filter(is_significant).collect();
-        tokens.extend(wrapped(parse(&format!("SELECT * FROM summarize({before}"))?));
+        let source: Vec<_> = tokens
+            .drain(start..)
+            .skip(1)
+            .filter(is_significant)
+            .collect();
+        tokens.extend(wrapped(parse(&format!(
+            "SELECT * FROM summarize({before}"
+        ))?));
         tokens.extend(source);
         tokens.extend(wrapped(parse(&format!("{after})"))?));
         tokens.extend(rest);
@@ -45,17 +58,26 @@ pub(super) fn expand(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan
     Ok(tokens)
 }
 
-/// Finds the first `SUMMARIZE` that begins a query: its place, that of the end of its argument, and the texts around the
-/// argument of the function.
+/// Finds the first `SUMMARIZE` that begins a query: its place, that of the end of its argument, and
+/// the texts around the argument of the function.
 fn find(tokens: &[TokenWithSpan]) -> Option<(usize, usize, [&'static str; 2])> {
-    let mut significant = tokens.iter().enumerate().filter(|(_, token)| is_significant(token)).peekable();
+    let mut significant = tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, token)| is_significant(token))
+        .peekable();
     let (mut creates, mut before): (_, Option<&Token>) = (false, None);
     while let Some((at, token)) = significant.next() {
         let token = &token.token;
         let begins = match before {
             None => true,
-            Some(&Token::LParen) => !significant.peek().is_some_and(|(_, next)| is_word(&next.token, &["FROM"])),
-            Some(before) => is_word(before, &["EXPLAIN", "ANALYZE", "VERBOSE"]) || creates && is_word(before, &["AS"]),
+            Some(&Token::LParen) => !significant
+                .peek()
+                .is_some_and(|(_, next)| is_word(&next.token, &["FROM"])),
+            Some(before) => {
+                is_word(before, &["EXPLAIN", "ANALYZE", "VERBOSE"])
+                    || creates && is_word(before, &["AS"])
+            }
         };
         if begins
             && is_word(token, &[SUMMARIZE])
@@ -69,8 +91,8 @@ fn find(tokens: &[TokenWithSpan]) -> Option<(usize, usize, [&'static str; 2])> {
     None
 }
 
-/// The place after the argument that follows the token at `start`: that of the parenthesis that closes one before it, or the
-/// end of the statement.
+/// The place after the argument that follows the token at `start`: that of the parenthesis that
+/// closes one before it, or the end of the statement.
 fn end(tokens: &[TokenWithSpan], start: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(start) {
@@ -84,14 +106,17 @@ fn end(tokens: &[TokenWithSpan], start: usize) -> usize {
     tokens.len()
 }
 
-/// The texts before and after an argument of the function, by the first token of the argument of the statement; `None` for
-/// one that no argument begins with. A query is an argument only if it begins with SELECT or WITH.
+/// The texts before and after an argument of the function, by the first token of the argument of
+/// the statement; `None` for one that no argument begins with. A query is an argument only if it
+/// begins with SELECT or WITH.
 fn around((_, first): &(usize, &TokenWithSpan)) -> Option<[&'static str; 2]> {
     match &first.token {
         Token::SingleQuotedString(_) => Some(["", ""]),
         token if is_word(token, &["SELECT", "WITH"]) => Some(["(", ")"]),
         token if is_word(token, &["FROM"]) => Some(["(SELECT * ", ")"]),
-        token if is_word(token, &["VALUES", "TABLE"]) || *token == Token::LParen => Some(["(SELECT * FROM (", "))"]),
+        token if is_word(token, &["VALUES", "TABLE"]) || *token == Token::LParen => {
+            Some(["(SELECT * FROM (", "))"])
+        }
         Token::Word(_) => Some(["(SELECT * FROM ", ")"]),
         _ => None,
     }
@@ -109,14 +134,20 @@ mod tests {
 
     #[track_caller]
     fn check(statement: &str, expected: &str) {
-        let tokens = Tokenizer::new(&GenericDialect {}, statement).tokenize().unwrap();
+        let tokens = Tokenizer::new(&GenericDialect {}, statement)
+            .tokenize()
+            .unwrap();
         let expanded = expand(tokens.into_iter().map(TokenWithSpan::wrap).collect()).unwrap();
         let text = |tokens: &[Token]| {
-            let words = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_)));
+            let words = tokens
+                .iter()
+                .filter(|token| !matches!(token, Token::Whitespace(_)));
             words.map(ToString::to_string).collect::<Vec<_>>()
         };
         let found: Vec<_> = expanded.into_iter().map(|token| token.token).collect();
-        let expected = Tokenizer::new(&GenericDialect {}, expected).tokenize().unwrap();
+        let expected = Tokenizer::new(&GenericDialect {}, expected)
+            .tokenize()
+            .unwrap();
         assert_eq!(text(&found), text(&expected));
     }
 
@@ -124,9 +155,18 @@ mod tests {
     fn a_query_that_begins_with_summarize_calls_the_function() {
         check("SUMMARIZE 'a', 'b'", "SELECT * FROM summarize('a', 'b')");
         check("summarize SELECT 1", "SELECT * FROM summarize((SELECT 1))");
-        check("EXPLAIN ANALYZE SUMMARIZE t", "EXPLAIN ANALYZE SELECT * FROM summarize((SELECT * FROM t))");
-        check("CREATE TABLE x AS SUMMARIZE t", "CREATE TABLE x AS SELECT * FROM summarize((SELECT * FROM t))");
-        check("COPY (SUMMARIZE 'a') TO 'b.csv'", "COPY (SELECT * FROM summarize('a')) TO 'b.csv'");
+        check(
+            "EXPLAIN ANALYZE SUMMARIZE t",
+            "EXPLAIN ANALYZE SELECT * FROM summarize((SELECT * FROM t))",
+        );
+        check(
+            "CREATE TABLE x AS SUMMARIZE t",
+            "CREATE TABLE x AS SELECT * FROM summarize((SELECT * FROM t))",
+        );
+        check(
+            "COPY (SUMMARIZE 'a') TO 'b.csv'",
+            "COPY (SELECT * FROM summarize('a')) TO 'b.csv'",
+        );
         check(
             "SELECT kind FROM (SUMMARIZE SELECT (1)) WHERE kind = 'x'",
             "SELECT kind FROM (SELECT * FROM summarize((SELECT (1)))) WHERE kind = 'x'",

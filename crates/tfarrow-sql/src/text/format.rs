@@ -39,7 +39,8 @@ use tokio::runtime::Handle;
 use crate::{
     merged_schema::merged,
     text::{
-        inferred_files::InferredFiles, object::TextObject, options::TextOptions, sink::TextSink, source::TextSource,
+        inferred_files::InferredFiles, object::TextObject, options::TextOptions, sink::TextSink,
+        source::TextSource,
     },
 };
 
@@ -50,7 +51,10 @@ pub(crate) struct TextFormatFactory(Arc<dyn FileFormatFactory>);
 impl TextFormatFactory {
     /// The factories of CSV and of JSON.
     pub(crate) fn all() -> [Self; 2] {
-        [Self(Arc::new(CsvFormatFactory::new())), Self(Arc::new(JsonFormatFactory::new()))]
+        [
+            Self(Arc::new(CsvFormatFactory::new())),
+            Self(Arc::new(JsonFormatFactory::new())),
+        ]
     }
 }
 
@@ -61,7 +65,11 @@ impl GetExt for TextFormatFactory {
 }
 
 impl FileFormatFactory for TextFormatFactory {
-    fn create(&self, state: &dyn Session, options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
+    fn create(
+        &self,
+        state: &dyn Session,
+        options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
         Ok(Arc::new(TextFormat::of(self.0.create(state, options)?)?))
     }
 
@@ -89,10 +97,15 @@ impl TextFormat {
         } else {
             return internal_err!("the format {} is neither CSV nor JSON", inner.get_ext());
         };
-        Ok(Self { options, inner, inferred: Arc::default() })
+        Ok(Self {
+            options,
+            inner,
+            inferred: Arc::default(),
+        })
     }
 
-    /// Infers the columns of files, which have these names in errors. A column has the type of its values in all files.
+    /// Infers the columns of files, which have these names in errors. A column has the type of its
+    /// values in all files.
     ///
     /// # Errors
     /// A file cannot be read, or a column has forms in two files that no type holds.
@@ -105,13 +118,20 @@ impl TextFormat {
         let options = self.options.clone().of_session(state.config_options());
         let stop = StopOnDrop::default();
         let text = |(file, name): &(ObjectMeta, PathBuf)| {
-            let object = TextObject { store: Arc::clone(store), location: file.location.clone(), name: name.clone() };
+            let object = TextObject {
+                store: Arc::clone(store),
+                location: file.location.clone(),
+                name: name.clone(),
+            };
             object.text(&options, Arc::clone(&stop.0), Handle::current())
         };
         let texts = files.iter().map(text).collect::<Result<Vec<_>>>()?;
         let (rows, threads) = (options.inferred_rows(), state.config().target_partitions());
         let found = blocking(move || {
-            unify(&texts, TextColumns::OfAll, rows, threads, &|_, _| ControlFlow::Continue(())).map_err(external)
+            unify(&texts, TextColumns::OfAll, rows, threads, &|_, _| {
+                ControlFlow::Continue(())
+            })
+            .map_err(external)
         });
         let found = found.await?;
         let mut schemas = Vec::with_capacity(files.len());
@@ -135,7 +155,15 @@ impl Drop for StopOnDrop {
 
 /// The name of an object in errors: the path of a local file.
 async fn name_of(store: &dyn ObjectStore, file: &ObjectMeta) -> Result<PathBuf> {
-    let got = store.get_opts(&file.location, GetOptions { head: true, ..GetOptions::default() }).await?;
+    let got = store
+        .get_opts(
+            &file.location,
+            GetOptions {
+                head: true,
+                ..GetOptions::default()
+            },
+        )
+        .await?;
     Ok(match got.payload {
         GetResultPayload::File(_, path) => path,
         GetResultPayload::Stream(_) => PathBuf::from(file.location.as_ref()),
@@ -192,7 +220,11 @@ impl FileFormat for TextFormat {
         // Settings of the session may have changed since the table was created.
         let options = self.options.clone().of_session(state.config_options());
         let source = source.clone().with_options(options);
-        Ok(DataSourceExec::from_data_source(FileScanConfigBuilder::from(config).with_source(Arc::new(source)).build()))
+        Ok(DataSourceExec::from_data_source(
+            FileScanConfigBuilder::from(config)
+                .with_source(Arc::new(source))
+                .build(),
+        ))
     }
 
     async fn create_writer_physical_plan(
@@ -202,12 +234,19 @@ impl FileFormat for TextFormat {
         config: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let written = self.inner.create_writer_physical_plan(input, state, config, order).await?;
+        let written = self
+            .inner
+            .create_writer_physical_plan(input, state, config, order)
+            .await?;
         let Some(exec) = written.downcast_ref::<DataSinkExec>() else {
             return internal_err!("the writer of {} is no sink", self.get_ext());
         };
         let sink = TextSink::of(exec.sink())?;
-        Ok(Arc::new(DataSinkExec::new(Arc::clone(exec.input()), Arc::new(sink), exec.sort_order().clone())))
+        Ok(Arc::new(DataSinkExec::new(
+            Arc::clone(exec.input()),
+            Arc::new(sink),
+            exec.sort_order().clone(),
+        )))
     }
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {

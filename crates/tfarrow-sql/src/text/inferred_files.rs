@@ -6,8 +6,8 @@ use datafusion::datasource::physical_plan::FileScanConfig;
 use object_store::{ObjectMeta, path::Path};
 use tfarrow_dataset::Lock;
 
-/// The files that were inferred, and whether each row of them is on a line of its own. Such files can be read in parts, each of
-/// which begins after a line feed.
+/// The files that were inferred, and whether each row of them is on a line of its own. Such files
+/// can be read in parts, each of which begins after a line feed.
 #[derive(Debug, Default)]
 pub(crate) struct InferredFiles(Lock<Option<HashMap<Path, InferredFile>>>);
 
@@ -22,7 +22,13 @@ impl InferredFiles {
     /// Adds a file.
     pub(super) fn add(&self, file: ObjectMeta, has_row_per_line: bool) {
         let file_path = file.location.clone();
-        self.files().get_or_insert_default().insert(file_path, InferredFile { file, has_row_per_line });
+        self.files().get_or_insert_default().insert(
+            file_path,
+            InferredFile {
+                file,
+                has_row_per_line,
+            },
+        );
     }
 
     /// Whether no files were inferred, because a statement declares the columns.
@@ -30,14 +36,21 @@ impl InferredFiles {
         self.files().is_none()
     }
 
-    /// Whether each row of the files of a scan is on a line of its own. Files that have changed are unknown.
+    /// Whether each row of the files of a scan is on a line of its own. Files that have changed are
+    /// unknown.
     pub(super) fn has_row_per_line(&self, config: &FileScanConfig) -> bool {
         let inferred = self.files();
         let is_known = |file: &ObjectMeta| {
-            let known = inferred.as_ref().and_then(|files| files.get(&file.location));
+            let known = inferred
+                .as_ref()
+                .and_then(|files| files.get(&file.location));
             known.is_some_and(|known| known.has_row_per_line && is_same(&known.file, file))
         };
-        config.file_groups.iter().flat_map(|group| group.iter()).all(|file| is_known(&file.object_meta))
+        config
+            .file_groups
+            .iter()
+            .flat_map(|group| group.iter())
+            .all(|file| is_known(&file.object_meta))
     }
 
     fn files(&self) -> MutexGuard<'_, Option<HashMap<Path, InferredFile>>> {

@@ -1,4 +1,5 @@
-//! CSV and JSON as formats of DataFusion. Files are read as by all other commands, with the reader of `tfarrow-columnar`.
+//! CSV and JSON as formats of DataFusion. Files are read as by all other commands, with the reader
+//! of `tfarrow-columnar`.
 //!
 //! ```text
 //! FROM 'x.csv', CREATE EXTERNAL TABLE ─▶ format: columns ─▶ source: plan node ─▶ opener: partition ─▶ object: bytes

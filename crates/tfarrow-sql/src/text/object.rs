@@ -10,8 +10,8 @@ use std::{
 };
 
 use datafusion::{
-    common::parsers::CompressionTypeVariant, datasource::file_format::file_compression_type::FileCompressionType,
-    error::Result,
+    common::parsers::CompressionTypeVariant,
+    datasource::file_format::file_compression_type::FileCompressionType, error::Result,
 };
 use object_store::{ObjectStore, path::Path};
 use tfarrow_columnar::Text;
@@ -34,12 +34,27 @@ impl TextObject {
     ///
     /// # Errors
     /// An option is wrong.
-    pub(super) fn text(self, options: &TextOptions, stopped: Arc<AtomicBool>, runtime: Handle) -> Result<Text> {
+    pub(super) fn text(
+        self,
+        options: &TextOptions,
+        stopped: Arc<AtomicBool>,
+        runtime: Handle,
+    ) -> Result<Text> {
         let (form, compression) = (options.form()?, options.compression());
-        let Self { store, location, name } = self;
+        let Self {
+            store,
+            location,
+            name,
+        } = self;
         Ok(Text::new(name, form, move |from| {
             let bytes = open_object(store.as_ref(), &location, from, &runtime)?;
-            decompressed(Stoppable { bytes, stopped: Arc::clone(&stopped) }, compression)
+            decompressed(
+                Stoppable {
+                    bytes,
+                    stopped: Arc::clone(&stopped),
+                },
+                compression,
+            )
         }))
     }
 }
@@ -51,9 +66,9 @@ fn decompressed(
 ) -> io::Result<Box<dyn Read + Send>> {
     match compression.get_variant() {
         CompressionTypeVariant::UNCOMPRESSED | CompressionTypeVariant::GZIP => Ok(Box::new(bytes)),
-        CompressionTypeVariant::BZIP2 | CompressionTypeVariant::XZ | CompressionTypeVariant::ZSTD => {
-            compression.convert_read(bytes).map_err(io::Error::other)
-        }
+        CompressionTypeVariant::BZIP2
+        | CompressionTypeVariant::XZ
+        | CompressionTypeVariant::ZSTD => compression.convert_read(bytes).map_err(io::Error::other),
     }
 }
 

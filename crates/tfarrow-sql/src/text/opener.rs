@@ -52,13 +52,18 @@ impl FileOpener for TextOpener {
             let bounds = (u64::try_from(range.start), u64::try_from(range.end));
             match bounds {
                 (Ok(start), Ok(end)) if self.has_row_per_line => lines = Some(start..end),
-                // Another planner has split the file. The range with the first byte reads the complete file.
+                // Another planner has split the file. The range with the first byte reads the
+                // complete file.
                 _ if range.contains(0) => {}
                 _ => return Ok(future::ready(Ok(stream::empty().boxed())).boxed()),
             }
         }
         let (store, location) = (Arc::clone(&self.store), file.path().clone());
-        let object = TextObject { store, name: name_of(&self.url, &location), location };
+        let object = TextObject {
+            store,
+            name: name_of(&self.url, &location),
+            location,
+        };
         let text = object.text(&self.options, Arc::default(), Handle::current())?;
         let mut rows = TextFile::new(text, Arc::clone(&self.columns))
             .with_columns(Arc::clone(&self.read_columns))

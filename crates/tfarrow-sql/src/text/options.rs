@@ -64,7 +64,9 @@ impl TextOptions {
     /// # Errors
     /// The option `null_regex` is no regular expression.
     pub(crate) fn form(&self) -> Result<TextForm> {
-        let Self::Csv(options) = self else { return Ok(TextForm::Json) };
+        let Self::Csv(options) = self else {
+            return Ok(TextForm::Json);
+        };
         let mut format = Format::default()
             .with_delimiter(options.delimiter)
             .with_quote(options.quote)
@@ -79,7 +81,8 @@ impl TextOptions {
             format = format.with_comment(comment);
         }
         if let Some(nulls) = &options.null_regex {
-            let nulls = Regex::new(nulls).map_err(|e| plan_datafusion_err!("the option null_regex: {e}"))?;
+            let nulls = Regex::new(nulls)
+                .map_err(|e| plan_datafusion_err!("the option null_regex: {e}"))?;
             format = format.with_null_regex(nulls);
         }
         Ok(TextForm::Csv(CsvForm::new(format, self.has_header())))

@@ -1,5 +1,5 @@
-//! COPY and INSERT to CSV and JSON: the values that results are printed with. DataFusion distributes the rows to files,
-//! compresses and uploads them.
+//! COPY and INSERT to CSV and JSON: the values that results are printed with. DataFusion
+//! distributes the rows to files, compresses and uploads them.
 
 use std::{fmt, sync::Arc};
 
@@ -13,7 +13,10 @@ use datafusion::{
         file_format::{
             csv::{CsvSerializer, CsvSink},
             json::JsonSink,
-            write::{BatchSerializer, demux::DemuxedStreamReceiver, orchestration::spawn_writer_tasks_and_join},
+            write::{
+                BatchSerializer, demux::DemuxedStreamReceiver,
+                orchestration::spawn_writer_tasks_and_join,
+            },
         },
         physical_plan::{FileSink, FileSinkConfig},
         sink::DataSink,
@@ -41,10 +44,16 @@ impl TextSink {
     /// The sink writes another format.
     pub(super) fn of(sink: &dyn DataSink) -> Result<Self> {
         if let Some(csv) = sink.downcast_ref::<CsvSink>() {
-            return Ok(Self::Csv(CsvSink::new(csv.config().clone(), csv.writer_options().clone())));
+            return Ok(Self::Csv(CsvSink::new(
+                csv.config().clone(),
+                csv.writer_options().clone(),
+            )));
         }
         match sink.downcast_ref::<JsonSink>() {
-            Some(json) => Ok(Self::Json(JsonSink::new(json.config().clone(), json.writer_options().clone()))),
+            Some(json) => Ok(Self::Json(JsonSink::new(
+                json.config().clone(),
+                json.writer_options().clone(),
+            ))),
             None => internal_err!("the sink is neither one of CSV nor one of JSON"),
         }
     }
@@ -79,17 +88,35 @@ impl FileSink for TextSink {
             Self::Csv(sink) => {
                 let options = sink.writer_options();
                 let builder = options.writer_options.clone();
-                let csv = CsvSerializer::new().with_header(builder.header()).with_builder(builder);
-                (Arc::new(CsvTexts(csv)), options.compression, options.compression_level)
+                let csv = CsvSerializer::new()
+                    .with_header(builder.header())
+                    .with_builder(builder);
+                (
+                    Arc::new(CsvTexts(csv)),
+                    options.compression,
+                    options.compression_level,
+                )
             }
             Self::Json(sink) => {
                 let options = sink.writer_options();
-                (Arc::new(JsonLines), options.compression, options.compression_level)
+                (
+                    Arc::new(JsonLines),
+                    options.compression,
+                    options.compression_level,
+                )
             }
         };
         let compression = compression.into();
-        spawn_writer_tasks_and_join(context, serializer, compression, level, object_store, demux_task, file_stream_rx)
-            .await
+        spawn_writer_tasks_and_join(
+            context,
+            serializer,
+            compression,
+            level,
+            object_store,
+            demux_task,
+            file_stream_rx,
+        )
+        .await
     }
 }
 
@@ -99,7 +126,11 @@ impl DataSink for TextSink {
         self.config().output_schema()
     }
 
-    async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
+    async fn write_all(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
         FileSink::write_all(self, data, context).await
     }
 }
@@ -109,7 +140,10 @@ struct CsvTexts(CsvSerializer);
 
 impl BatchSerializer for CsvTexts {
     fn serialize(&self, batch: RecordBatch, initial: bool) -> Result<Bytes> {
-        self.0.serialize(with_csv_texts(&batch).map_err(DataFusionError::from)?, initial)
+        self.0.serialize(
+            with_csv_texts(&batch).map_err(DataFusionError::from)?,
+            initial,
+        )
     }
 }
 

@@ -5,13 +5,17 @@ use std::{fmt, sync::Arc};
 use datafusion::{
     common::tree_node::TreeNodeRecursion,
     datasource::{
-        physical_plan::{FileGroupPartitioner, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource},
+        physical_plan::{
+            FileGroupPartitioner, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
+        },
         projection::{ProjectionOpener, SplitProjection},
         table_schema::TableSchema,
     },
     error::Result,
     physical_expr::{LexOrdering, projection::ProjectionExprs},
-    physical_plan::{DisplayFormatType, PhysicalExpr, apply_expression_roots, metrics::ExecutionPlanMetricsSet},
+    physical_plan::{
+        DisplayFormatType, PhysicalExpr, apply_expression_roots, metrics::ExecutionPlanMetricsSet,
+    },
 };
 use object_store::ObjectStore;
 use tfarrow_datafusion::internals::BATCH_SIZE;
@@ -26,7 +30,8 @@ pub(crate) struct TextSource {
     projection: SplitProjection,
     batch_size: usize,
     metrics: ExecutionPlanMetricsSet,
-    /// Whether a statement declares the columns, which may then have other names than in the headers of CSV files.
+    /// Whether a statement declares the columns, which may then have other names than in the
+    /// headers of CSV files.
     is_declared: bool,
     /// Whether each row of all files is on a line of its own, so that files can be read in parts.
     has_row_per_line: bool,
@@ -54,17 +59,27 @@ impl TextSource {
 
     /// Sets whether a statement declares the columns.
     pub(crate) fn with_declared(self, is_declared: bool) -> Self {
-        Self { is_declared, ..self }
+        Self {
+            is_declared,
+            ..self
+        }
     }
 
     /// Sets whether each row of all files is on a line of its own.
     pub(crate) fn with_row_per_line(self, has_row_per_line: bool) -> Self {
-        Self { has_row_per_line, ..self }
+        Self {
+            has_row_per_line,
+            ..self
+        }
     }
 
     /// Sets the files that determined the columns.
     pub(super) fn with_inferred(self, inferred: &Arc<InferredFiles>) -> Self {
-        Self { is_declared: inferred.is_none(), inferred: Arc::clone(inferred), ..self }
+        Self {
+            is_declared: inferred.is_none(),
+            inferred: Arc::clone(inferred),
+            ..self
+        }
     }
 
     pub(crate) fn options(&self) -> &TextOptions {
@@ -98,7 +113,11 @@ impl FileSource for TextSource {
             is_declared: self.is_declared,
             has_row_per_line: self.has_row_per_line,
         };
-        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
+        ProjectionOpener::try_new(
+            self.projection.clone(),
+            Arc::new(opener),
+            self.table_schema.file_schema(),
+        )
     }
 
     fn table_schema(&self) -> &TableSchema {
@@ -106,7 +125,10 @@ impl FileSource for TextSource {
     }
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
-        Arc::new(Self { batch_size: batch_size.max(1), ..self.clone() })
+        Arc::new(Self {
+            batch_size: batch_size.max(1),
+            ..self.clone()
+        })
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
@@ -141,9 +163,13 @@ impl FileSource for TextSource {
             .with_repartition_file_min_size(repartition_file_min_size)
             .with_preserve_order_within_groups(output_ordering.is_some())
             .repartition_file_groups(&config.file_groups);
-        let Some(file_groups) = groups else { return Ok(None) };
+        let Some(file_groups) = groups else {
+            return Ok(None);
+        };
         let source = Arc::new(self.clone().with_row_per_line(true));
-        let divided = FileScanConfigBuilder::from(config.clone()).with_file_groups(file_groups).with_source(source);
+        let divided = FileScanConfigBuilder::from(config.clone())
+            .with_file_groups(file_groups)
+            .with_source(source);
         Ok(Some(divided.build()))
     }
 
@@ -154,10 +180,16 @@ impl FileSource for TextSource {
         }
     }
 
-    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn FileSource>>> {
         let merged = self.projection.source.try_merge(projection)?;
         let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
-        Ok(Some(Arc::new(Self { projection, ..self.clone() })))
+        Ok(Some(Arc::new(Self {
+            projection,
+            ..self.clone()
+        })))
     }
 
     fn apply_expressions(

@@ -21,7 +21,8 @@ pub struct ColumnsWire {
     /// The numbers of the columns that are cast to the type that a query reads.
     #[prost(uint32, repeated, tag = "3")]
     pub cast: Vec<u32>,
-    /// The defaults of columns: a batch of one row, whose columns are named by the numbers; empty if there are none.
+    /// The defaults of columns: a batch of one row, whose columns are named by the numbers; empty
+    /// if there are none.
     #[prost(bytes = "vec", tag = "4")]
     pub defaults: Vec<u8>,
 }
@@ -32,16 +33,32 @@ impl ColumnsWire {
             true => Vec::new(),
             false => schema_to_bytes(columns.decoded_schema())?,
         };
-        let cast = (0..columns.schema().fields().len()).filter(|column| !columns.is_as_decoded(*column));
-        let cast = cast.filter_map(|column| u32::try_from(column).ok()).collect();
+        let cast =
+            (0..columns.schema().fields().len()).filter(|column| !columns.is_as_decoded(*column));
+        let cast = cast
+            .filter_map(|column| u32::try_from(column).ok())
+            .collect();
         let defaults = defaults_to_bytes(columns.defaults())?;
-        Ok(Self { schema: schema_to_bytes(columns.schema())?, decoded, cast, defaults })
+        Ok(Self {
+            schema: schema_to_bytes(columns.schema())?,
+            decoded,
+            cast,
+            defaults,
+        })
     }
 
     pub(super) fn columns(&self) -> Result<Columns> {
         let schema = schema_of_bytes(&self.schema)?;
-        let decoded = if self.decoded.is_empty() { Arc::clone(&schema) } else { schema_of_bytes(&self.decoded)? };
-        let defaults = if self.defaults.is_empty() { HashMap::new() } else { defaults_of_bytes(&self.defaults)? };
+        let decoded = if self.decoded.is_empty() {
+            Arc::clone(&schema)
+        } else {
+            schema_of_bytes(&self.decoded)?
+        };
+        let defaults = if self.defaults.is_empty() {
+            HashMap::new()
+        } else {
+            defaults_of_bytes(&self.defaults)?
+        };
         let cast = self.cast.iter().map(|column| *column as usize);
         Columns::of_parts(schema, decoded, cast, defaults)
     }
@@ -49,13 +66,19 @@ impl ColumnsWire {
 
 fn defaults_to_bytes<'c>(defaults: impl Iterator<Item = (usize, &'c ArrayRef)>) -> Result<Vec<u8>> {
     let field = |(column, array): (usize, &ArrayRef)| {
-        (Field::new(column.to_string(), array.data_type().clone(), true), Arc::clone(array))
+        (
+            Field::new(column.to_string(), array.data_type().clone(), true),
+            Arc::clone(array),
+        )
     };
     let (fields, arrays): (Vec<_>, Vec<_>) = defaults.map(field).unzip();
     if arrays.is_empty() {
         return Ok(Vec::new());
     }
-    batch_to_bytes(&RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
+    batch_to_bytes(&RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        arrays,
+    )?)
 }
 
 fn defaults_of_bytes(bytes: &[u8]) -> Result<HashMap<usize, ArrayRef>> {
@@ -65,5 +88,10 @@ fn defaults_of_bytes(bytes: &[u8]) -> Result<HashMap<usize, ArrayRef>> {
         Ok(column) if array.len() == 1 => Ok((column, Arc::clone(array))),
         _ => exec_err!("the plan has an invalid default of a column"),
     };
-    schema.fields().iter().zip(batch.columns()).map(default).collect()
+    schema
+        .fields()
+        .iter()
+        .zip(batch.columns())
+        .map(default)
+        .collect()
 }

@@ -29,7 +29,9 @@ pub fn local_files(node: &dyn ExecutionPlan) -> Result<Vec<PathBuf>> {
     if let Some(exec) = node.downcast_ref::<DataSinkExec>() {
         return written_files(exec.sink());
     }
-    let Some(config) = scan_config(node) else { return Ok(Vec::new()) };
+    let Some(config) = scan_config(node) else {
+        return Ok(Vec::new());
+    };
     let local = files(config).filter_map(|file| match file.extension::<Shard>() {
         Some(shard) => (!shard.is_remote()).then(|| Ok(shard.local_path().to_owned())),
         None => local_path(&config.object_store_url, file.path()).transpose(),
@@ -42,7 +44,9 @@ pub fn local_files(node: &dyn ExecutionPlan) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// An operator reads a stream, or a file that only this process can open by its path.
 pub fn check_shared(node: &dyn ExecutionPlan) -> Result<()> {
-    let Some(config) = scan_config(node) else { return Ok(()) };
+    let Some(config) = scan_config(node) else {
+        return Ok(());
+    };
     for file in files(config) {
         match file.extension::<Shard>() {
             Some(shard) => ShardAddress::check(shard).map_err(external)?,
@@ -57,7 +61,9 @@ pub fn check_shared(node: &dyn ExecutionPlan) -> Result<()> {
 }
 
 fn scan_config(node: &dyn ExecutionPlan) -> Option<&FileScanConfig> {
-    node.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
+    node.downcast_ref::<DataSourceExec>()?
+        .data_source()
+        .downcast_ref()
 }
 
 fn files(config: &FileScanConfig) -> impl Iterator<Item = &PartitionedFile> {
@@ -68,16 +74,25 @@ fn written_files(sink: &dyn DataSink) -> Result<Vec<PathBuf>> {
     if let Some(staging) = sink.downcast_ref::<StagingSink>() {
         let (inner, target) = staging.parts();
         let mut written = written_files(inner.sink())?;
-        for url in target.file.iter().chain(target.folder.as_ref().map(|(url, _)| url)) {
+        for url in target
+            .file
+            .iter()
+            .chain(target.folder.as_ref().map(|(url, _)| url))
+        {
             written.extend(local_path(&url.object_store(), url.prefix())?);
         }
         return Ok(written);
     }
-    let Some(config) = sink_config(sink) else { return Ok(Vec::new()) };
+    let Some(config) = sink_config(sink) else {
+        return Ok(Vec::new());
+    };
     let paths = config.table_paths.iter().map(|url| {
         // Sinks write to the store of the configuration, whatever that of the path is.
         if url.object_store() != config.object_store_url {
-            return exec_err!("{url}: the plan writes to {}, which is another store", config.object_store_url);
+            return exec_err!(
+                "{url}: the plan writes to {}, which is another store",
+                config.object_store_url
+            );
         }
         local_path(&config.object_store_url, url.prefix())
     });
@@ -93,17 +108,23 @@ pub fn has_message(sink: &dyn DataSink) -> bool {
 }
 
 fn sink_config(sink: &dyn DataSink) -> Option<&FileSinkConfig> {
-    let tfrecord = sink.downcast_ref::<TfRecordSink>().map(|sink| sink.parts().0);
+    let tfrecord = sink
+        .downcast_ref::<TfRecordSink>()
+        .map(|sink| sink.parts().0);
     let parquet = || sink.downcast_ref::<ParquetSink>().map(FileSink::config);
-    tfrecord.or_else(parquet).or_else(|| sink.downcast_ref::<TextSink>().map(FileSink::config))
+    tfrecord
+        .or_else(parquet)
+        .or_else(|| sink.downcast_ref::<TextSink>().map(FileSink::config))
 }
 
-/// The path of an object, or of a folder, of DataFusion's store of local files; `None` for other stores.
+/// The path of an object, or of a folder, of DataFusion's store of local files; `None` for other
+/// stores.
 fn local_path(store: &ObjectStoreUrl, path: &Path) -> Result<Option<PathBuf>> {
     if *store != ObjectStoreUrl::local_filesystem() {
         return Ok(None);
     }
-    // The store has no path for a folder that cannot be the name of an object, such as the root: it has one for a file in it.
+    // The store has no path for a folder that cannot be the name of an object, such as the root: it
+    // has one for a file in it.
     let file = LocalFileSystem::new().path_to_filesystem(&path.clone().join("file"))?;
     Ok(file.parent().map(ToOwned::to_owned))
 }
@@ -119,7 +140,11 @@ mod tests {
         let local = ObjectStoreUrl::local_filesystem();
         for path in ["/", "/data", "/home/x#1", "/a b/\u{fc}"] {
             let url = ListingTableUrl::parse(format!("{path}/")).unwrap();
-            assert_eq!(local_path(&local, url.prefix()).unwrap(), Some(PathBuf::from(path)), "{path}");
+            assert_eq!(
+                local_path(&local, url.prefix()).unwrap(),
+                Some(PathBuf::from(path)),
+                "{path}"
+            );
         }
         let store = ObjectStoreUrl::parse("s3://bucket").unwrap();
         assert_eq!(local_path(&store, &Path::from("data")).unwrap(), None);

@@ -1,5 +1,6 @@
-//! Messages for the parts of a physical plan that DataFusion's protobuf does not know: scans of TFRecord, CSV and JSON files,
-//! sinks, and operators of this crate. They let another process run a plan that this process has planned.
+//! Messages for the parts of a physical plan that DataFusion's protobuf does not know: scans of
+//! TFRecord, CSV and JSON files, sinks, and operators of this crate. They let another process run a
+//! plan that this process has planned.
 //!
 //! ```text
 //! DataSourceExec of a TfRecordSource ◀─▶ ScanWire ─┬ ColumnsWire    the columns, and the casts of declared columns
@@ -12,12 +13,13 @@
 //! DataSinkExec of a TextSink         ◀─▶ messages of datafusion-proto
 //! ```
 //!
-//! Expressions and the rest of a plan are messages of `datafusion-proto`, on which this crate does not depend: the codec that
-//! combines both is in another crate. The types of columns, and values of any type, are streams of Arrow IPC.
+//! Expressions and the rest of a plan are messages of `datafusion-proto`, on which this crate does
+//! not depend: the codec that combines both is in another crate. The types of columns, and values
+//! of any type, are streams of Arrow IPC.
 //!
-//! Not in any message: credentials, because each process opens stores with its own environment; the provenance of a schema, by
-//! which the planning process explains errors; and callbacks. Bytes of a message are not trusted: each part is checked, and
-//! panics of libraries become errors.
+//! Not in any message: credentials, because each process opens stores with its own environment; the
+//! provenance of a schema, by which the planning process explains errors; and callbacks. Bytes of a
+//! message are not trusted: each part is checked, and panics of libraries become errors.
 
 mod columns;
 mod ipc;
@@ -58,7 +60,9 @@ impl CompactBatchesWire {
     /// The message of an operator; `None` for other operators.
     pub fn of(node: &dyn ExecutionPlan) -> Option<Self> {
         let exec = node.downcast_ref::<PassThroughExec<CompactBatches>>()?;
-        Some(Self { rows: exec.work().rows as u64 })
+        Some(Self {
+            rows: exec.work().rows as u64,
+        })
     }
 
     /// The operator above `input`.

@@ -68,7 +68,12 @@ pub struct LimitsWire {
 
 impl ReadingWire {
     pub(super) fn of(source: &TfRecordSource) -> Self {
-        let ReadOptions { chunk_bytes, limits, on_error, partial_tail } = *source.read_options();
+        let ReadOptions {
+            chunk_bytes,
+            limits,
+            on_error,
+            partial_tail,
+        } = *source.read_options();
         Self {
             verify_crc: source.verify_crc().name().to_owned(),
             on_error: on_error.name().to_owned(),
@@ -84,8 +89,12 @@ impl ReadingWire {
     /// Sets the options of a source.
     pub(super) fn apply(&self, source: TfRecordSource) -> Result<TfRecordSource> {
         // A chunk longer than a record of maximum length is no use, and would only take memory.
-        let limits = self.limits.unwrap_or_else(|| LimitsWire::of(&Limits::default())).limits();
-        let chunk_bytes = bounded(self.chunk_bytes).clamp(1, limits.record_bytes.clamp(1, MOST_CHUNK_BYTES));
+        let limits = self
+            .limits
+            .unwrap_or_else(|| LimitsWire::of(&Limits::default()))
+            .limits();
+        let chunk_bytes =
+            bounded(self.chunk_bytes).clamp(1, limits.record_bytes.clamp(1, MOST_CHUNK_BYTES));
         Ok(source
             .with_verify_crc(named("verify_crc", &self.verify_crc)?)
             .with_on_error(named("on_error", &self.on_error)?)
@@ -150,6 +159,9 @@ fn bounded(value: u64) -> usize {
 pub(super) fn named<T: NamedValue>(option: &str, name: &str) -> Result<T> {
     match T::ALL.iter().find(|value| value.name() == name) {
         Some(value) => Ok(*value),
-        None => exec_err!("the plan has the {option} {name:?}; there are: {}", T::names()),
+        None => exec_err!(
+            "the plan has the {option} {name:?}; there are: {}",
+            T::names()
+        ),
     }
 }

@@ -60,8 +60,12 @@ impl ScanWire {
     /// # Errors
     /// Only this process can read one of the files.
     pub fn of(node: &dyn ExecutionPlan) -> Result<Option<ScanParts>> {
-        let Some(exec) = node.downcast_ref::<DataSourceExec>() else { return Ok(None) };
-        let Some((config, source)) = exec.downcast_to_file_source::<TfRecordSource>() else { return Ok(None) };
+        let Some(exec) = node.downcast_ref::<DataSourceExec>() else {
+            return Ok(None);
+        };
+        let Some((config, source)) = exec.downcast_to_file_source::<TfRecordSource>() else {
+            return Ok(None);
+        };
         let partitions = config.table_partition_cols();
         let wire = Self {
             columns: Some(ColumnsWire::of(source.columns())?),
@@ -70,12 +74,18 @@ impl ScanWire {
             groups: deflated(&config.file_groups, partitions)?,
             preserve_order: config.preserve_order,
         };
-        let bare = FileScanConfigBuilder::from(config.clone()).with_file_groups(Vec::new()).build();
-        Ok(Some(ScanParts { wire, bare, predicate: source.predicate().cloned() }))
+        let bare = FileScanConfigBuilder::from(config.clone())
+            .with_file_groups(Vec::new())
+            .build();
+        Ok(Some(ScanParts {
+            wire,
+            bare,
+            predicate: source.predicate().cloned(),
+        }))
     }
 
-    /// The source of the scan, with all columns and without a filter. It decodes on one thread, because an engine runs a task on
-    /// each core.
+    /// The source of the scan, with all columns and without a filter. It decodes on one thread,
+    /// because an engine runs a task on each core.
     ///
     /// # Errors
     /// The message is corrupt.
@@ -97,15 +107,16 @@ impl ScanWire {
         Ok(self.exec_of(bare, groups))
     }
 
-    /// The operator without its files, which cannot be executed: only a message can be made of it, or of some of its partitions.
-    /// The time for it does not depend on the number of files.
+    /// The operator without its files, which cannot be executed: only a message can be made of it,
+    /// or of some of its partitions. The time for it does not depend on the number of files.
     pub fn exec_to_send(&self, bare: FileScanConfig) -> Arc<dyn ExecutionPlan> {
         self.exec_of(bare, not_inflated(&self.groups))
     }
 
     fn exec_of(&self, bare: FileScanConfig, groups: Vec<FileGroup>) -> Arc<dyn ExecutionPlan> {
-        let config =
-            FileScanConfigBuilder::from(bare).with_file_groups(groups).with_preserve_order(self.preserve_order);
+        let config = FileScanConfigBuilder::from(bare)
+            .with_file_groups(groups)
+            .with_preserve_order(self.preserve_order);
         DataSourceExec::from_data_source(config.build())
     }
 }

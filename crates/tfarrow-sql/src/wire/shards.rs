@@ -34,7 +34,8 @@ pub(super) struct GroupWire {
     /// The files, in order.
     #[prost(message, repeated, tag = "1")]
     pub files: Vec<FileWire>,
-    /// The values of the partition columns: a batch with a row for each file; empty if there are no columns.
+    /// The values of the partition columns: a batch with a row for each file; empty if there are no
+    /// columns.
     #[prost(bytes = "vec", tag = "2")]
     pub values: Vec<u8>,
 }
@@ -99,7 +100,10 @@ impl FormatWire {
             ShardFormat::Parquet => Ok(Self::Parquet),
             ShardFormat::Arrow => Ok(Self::Arrow),
             format @ (ShardFormat::Csv | ShardFormat::Json) => {
-                exec_err!("{}: rows of {format} are not read as records", shard.path.display())
+                exec_err!(
+                    "{}: rows of {format} are not read as records",
+                    shard.path.display()
+                )
             }
         }
     }
@@ -130,18 +134,26 @@ pub(super) struct PieceWire {
 impl PieceWire {
     fn of(piece: &FilePiece) -> Self {
         let FilePiece { bytes, version } = piece.clone();
-        Self { from: bytes.start, to: bytes.end, version }
+        Self {
+            from: bytes.start,
+            to: bytes.end,
+            version,
+        }
     }
 
     fn piece(self) -> Result<FilePiece> {
         if self.from > self.to {
             return exec_err!("the plan has a piece of a file that ends before it begins");
         }
-        Ok(FilePiece { bytes: self.from..self.to, version: self.version })
+        Ok(FilePiece {
+            bytes: self.from..self.to,
+            version: self.version,
+        })
     }
 }
 
-/// The deflated [`GroupWire`] of a partition; an extension of its only file, in a process that does not open the files.
+/// The deflated [`GroupWire`] of a partition; an extension of its only file, in a process that does
+/// not open the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Deflated(Bytes);
 
@@ -150,7 +162,11 @@ struct Deflated(Bytes);
 /// # Errors
 /// Only this process can read a file, or a file is not one of a TFRecord table.
 pub(super) fn deflated(groups: &[FileGroup], columns: &[FieldRef]) -> Result<Vec<Bytes>> {
-    let group = |group: &FileGroup| match group.iter().next().and_then(PartitionedFile::extension::<Deflated>) {
+    let group = |group: &FileGroup| match group
+        .iter()
+        .next()
+        .and_then(PartitionedFile::extension::<Deflated>)
+    {
         Some(Deflated(bytes)) => Ok(bytes.clone()),
         None => GroupWire::of(group.files(), columns)?.deflated(),
     };
@@ -162,18 +178,37 @@ pub(super) fn deflated(groups: &[FileGroup], columns: &[FieldRef]) -> Result<Vec
 /// # Errors
 /// The bytes are corrupt.
 pub(super) fn inflated(groups: &[Bytes], columns: &[FieldRef]) -> Result<Vec<FileGroup>> {
-    let mut left = Left { bytes: MOST_BYTES, files: MOST_FILES };
-    let groups = groups.iter().map(|bytes| GroupWire::inflated(bytes, &mut left)).collect::<Result<Vec<_>>>()?;
+    let mut left = Left {
+        bytes: MOST_BYTES,
+        files: MOST_FILES,
+    };
+    let groups = groups
+        .iter()
+        .map(|bytes| GroupWire::inflated(bytes, &mut left))
+        .collect::<Result<Vec<_>>>()?;
     // All files of a store share its connections.
-    let addresses = groups.iter().flat_map(|group| &group.files).map(FileWire::address).collect::<Result<Vec<_>>>()?;
-    let mut shards = ShardAddress::shards(addresses).map_err(external)?.into_iter();
-    groups.into_iter().map(|group| group.files(&mut shards, columns)).collect()
+    let addresses = groups
+        .iter()
+        .flat_map(|group| &group.files)
+        .map(FileWire::address)
+        .collect::<Result<Vec<_>>>()?;
+    let mut shards = ShardAddress::shards(addresses)
+        .map_err(external)?
+        .into_iter();
+    groups
+        .into_iter()
+        .map(|group| group.files(&mut shards, columns))
+        .collect()
 }
 
 /// Partitions whose files stay deflated: they can be sent on, and not read.
 pub(super) fn not_inflated(groups: &[Bytes]) -> Vec<FileGroup> {
-    let group = |bytes: &Bytes| PartitionedFile::new("deflated", 0).with_extension(Deflated(bytes.clone()));
-    groups.iter().map(|bytes| FileGroup::new(vec![group(bytes)])).collect()
+    let group =
+        |bytes: &Bytes| PartitionedFile::new("deflated", 0).with_extension(Deflated(bytes.clone()));
+    groups
+        .iter()
+        .map(|bytes| FileGroup::new(vec![group(bytes)]))
+        .collect()
 }
 
 /// The bytes and files that the next groups of a scan may have.
@@ -184,12 +219,23 @@ struct Left {
 
 impl GroupWire {
     fn of(files: &[PartitionedFile], columns: &[FieldRef]) -> Result<Self> {
-        let values = if columns.is_empty() || files.is_empty() { Vec::new() } else { values_to_bytes(files, columns)? };
-        Ok(Self { files: files.iter().map(FileWire::of).collect::<Result<_>>()?, values })
+        let values = if columns.is_empty() || files.is_empty() {
+            Vec::new()
+        } else {
+            values_to_bytes(files, columns)?
+        };
+        Ok(Self {
+            files: files.iter().map(FileWire::of).collect::<Result<_>>()?,
+            values,
+        })
     }
 
     /// The files, whose shards are the next ones of `shards`.
-    fn files(self, shards: &mut impl Iterator<Item = Shard>, columns: &[FieldRef]) -> Result<FileGroup> {
+    fn files(
+        self,
+        shards: &mut impl Iterator<Item = Shard>,
+        columns: &[FieldRef],
+    ) -> Result<FileGroup> {
         let values = values_of_bytes(&self.values, columns, self.files.len())?;
         let file = |((wire, values), mut shard): ((FileWire, _), Shard)| {
             shard.format = wire.format().format();
@@ -199,7 +245,14 @@ impl GroupWire {
                 None => file,
             })
         };
-        Ok(FileGroup::new(self.files.into_iter().zip(values).zip(shards).map(file).collect::<Result<_>>()?))
+        Ok(FileGroup::new(
+            self.files
+                .into_iter()
+                .zip(values)
+                .zip(shards)
+                .map(file)
+                .collect::<Result<_>>()?,
+        ))
     }
 
     fn deflated(&self) -> Result<Bytes> {
@@ -211,10 +264,14 @@ impl GroupWire {
     /// Inflates a message, and subtracts its bytes and files from those that are left.
     fn inflated(bytes: &[u8], left: &mut Left) -> Result<Self> {
         let mut inflated = Vec::new();
-        let count = ZlibDecoder::new(bytes).take(left.bytes.saturating_add(1)).read_to_end(&mut inflated);
+        let count = ZlibDecoder::new(bytes)
+            .take(left.bytes.saturating_add(1))
+            .read_to_end(&mut inflated);
         match count.map(|count| left.bytes.checked_sub(count as u64)) {
             Ok(Some(bytes)) => left.bytes = bytes,
-            Ok(None) => return exec_err!("the list of files of the plan has more than {MOST_BYTES} bytes"),
+            Ok(None) => {
+                return exec_err!("the list of files of the plan has more than {MOST_BYTES} bytes");
+            }
             Err(error) => return exec_err!("the list of files of the plan is corrupt: {error}"),
         }
         // An entry of two bytes would become a file of two hundred.
@@ -250,16 +307,32 @@ impl FileWire {
             );
         };
         let RecordRange(range) = RecordRange::of(file);
-        let ShardAddress { path, absolute, name, size, object } = ShardAddress::of(shard).map_err(external)?;
-        let name_bytes = u32::try_from(name.len()).ok().filter(|_| path.ends_with(&name));
+        let ShardAddress {
+            path,
+            absolute,
+            name,
+            size,
+            object,
+        } = ShardAddress::of(shard).map_err(external)?;
+        let name_bytes = u32::try_from(name.len())
+            .ok()
+            .filter(|_| path.ends_with(&name));
         let (key, tag, has_ranges) = match object {
-            Some(ObjectAddress { key, tag, has_ranges }) => (Some(key), tag, has_ranges),
+            Some(ObjectAddress {
+                key,
+                tag,
+                has_ranges,
+            }) => (Some(key), tag, has_ranges),
             None => (None, None, false),
         };
         Ok(Self {
             path,
             absolute,
-            name: if name_bytes.is_some() { String::new() } else { name },
+            name: if name_bytes.is_some() {
+                String::new()
+            } else {
+                name
+            },
             name_bytes: name_bytes.unwrap_or_default(),
             size,
             key,
@@ -277,42 +350,84 @@ impl FileWire {
     }
 
     fn address(&self) -> Result<ShardAddress> {
-        let Self { path, absolute, mut name, name_bytes, size, key, tag, has_ranges, .. } = self.clone();
+        let Self {
+            path,
+            absolute,
+            mut name,
+            name_bytes,
+            size,
+            key,
+            tag,
+            has_ranges,
+            ..
+        } = self.clone();
         if name.is_empty() {
-            let end = path.len().checked_sub(name_bytes as usize).and_then(|at| path.get(at..));
+            let end = path
+                .len()
+                .checked_sub(name_bytes as usize)
+                .and_then(|at| path.get(at..));
             match end {
                 Some(end) => end.clone_into(&mut name),
                 None => return exec_err!("the plan has a file without a name"),
             }
         }
-        let object = key.map(|key| ObjectAddress { key, tag, has_ranges });
-        Ok(ShardAddress { path, absolute, name, size, object })
+        let object = key.map(|key| ObjectAddress {
+            key,
+            tag,
+            has_ranges,
+        });
+        Ok(ShardAddress {
+            path,
+            absolute,
+            name,
+            size,
+            object,
+        })
     }
 }
 
 /// The values of partition columns, as a batch with a row for each file.
 fn values_to_bytes(files: &[PartitionedFile], columns: &[FieldRef]) -> Result<Vec<u8>> {
     let column = |column: usize| -> Result<ArrayRef> {
-        ScalarValue::iter_to_array(files.iter().filter_map(|file| file.partition_values.get(column).cloned()))
+        ScalarValue::iter_to_array(
+            files
+                .iter()
+                .filter_map(|file| file.partition_values.get(column).cloned()),
+        )
     };
     let arrays = (0..columns.len()).map(column).collect::<Result<Vec<_>>>()?;
     let schema = Arc::new(Schema::new(columns.to_vec()));
     let options = RecordBatchOptions::new().with_row_count(Some(files.len()));
-    batch_to_bytes(&RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    batch_to_bytes(&RecordBatch::try_new_with_options(
+        schema, arrays, &options,
+    )?)
 }
 
 /// The values of each of `count` files.
-fn values_of_bytes(bytes: &[u8], columns: &[FieldRef], count: usize) -> Result<Vec<Vec<ScalarValue>>> {
+fn values_of_bytes(
+    bytes: &[u8],
+    columns: &[FieldRef],
+    count: usize,
+) -> Result<Vec<Vec<ScalarValue>>> {
     if columns.is_empty() || count == 0 {
         return Ok(vec![Vec::new(); count]);
     }
     let batch = batch_of_bytes(bytes)?;
-    let has_types =
-        batch.columns().iter().map(|array| array.data_type()).eq(columns.iter().map(|field| field.data_type()));
+    let has_types = batch
+        .columns()
+        .iter()
+        .map(|array| array.data_type())
+        .eq(columns.iter().map(|field| field.data_type()));
     if batch.num_rows() != count || !has_types {
         return exec_err!("the plan has other partition columns than its files");
     }
-    let row = |row| batch.columns().iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
+    let row = |row| {
+        batch
+            .columns()
+            .iter()
+            .map(|array| ScalarValue::try_from_array(array, row))
+            .collect()
+    };
     (0..count).map(row).collect()
 }
 
@@ -329,9 +444,24 @@ mod tests {
 
     #[test]
     fn files_are_counted_before_they_are_decoded() {
-        let mut left = Left { bytes: MOST_BYTES, files: 3 };
-        assert_eq!(GroupWire::inflated(&empty_entries(2), &mut left).unwrap().files.len(), 2);
-        assert_eq!(GroupWire::inflated(&empty_entries(1), &mut left).unwrap().files.len(), 1);
+        let mut left = Left {
+            bytes: MOST_BYTES,
+            files: 3,
+        };
+        assert_eq!(
+            GroupWire::inflated(&empty_entries(2), &mut left)
+                .unwrap()
+                .files
+                .len(),
+            2
+        );
+        assert_eq!(
+            GroupWire::inflated(&empty_entries(1), &mut left)
+                .unwrap()
+                .files
+                .len(),
+            1
+        );
         let error = GroupWire::inflated(&empty_entries(1), &mut left).unwrap_err();
         assert!(error.to_string().contains("files"), "{error}");
         let bytes = empty_entries(MOST_FILES + 1);

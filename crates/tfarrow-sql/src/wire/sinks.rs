@@ -64,7 +64,9 @@ impl TfRecordSinkWire {
             shards: options.shards.map(|shards| shards.get() as u64),
             overwrite: options.overwrite,
             lossy: options.lossy,
-            record_type: options.record_type.map(|record_type| record_type.name().to_owned()),
+            record_type: options
+                .record_type
+                .map(|record_type| record_type.name().to_owned()),
             preserve_order: options.preserve_order,
             stem: stem.to_owned(),
             is_single,
@@ -81,9 +83,14 @@ impl TfRecordSinkWire {
         let number = |shards| usize::try_from(shards).ok().and_then(NonZeroUsize::new);
         let allowed = |shards: &NonZeroUsize| TfRecordOptions::allows_shards(*shards);
         let valid = |shards| {
-            number(shards).filter(allowed).ok_or_else(|| exec_datafusion_err!("the plan writes {shards} shards"))
+            number(shards)
+                .filter(allowed)
+                .ok_or_else(|| exec_datafusion_err!("the plan writes {shards} shards"))
         };
-        let record_type = self.record_type.map(|name| named::<RecordType>("record_type", &name)).transpose()?;
+        let record_type = self
+            .record_type
+            .map(|name| named::<RecordType>("record_type", &name))
+            .transpose()?;
         let options = TfRecordOptions {
             compression: named("compression", &self.compression)?,
             shards: self.shards.map(valid).transpose()?,
@@ -94,7 +101,12 @@ impl TfRecordSinkWire {
             preserve_order: self.preserve_order,
             ..TfRecordOptions::default()
         };
-        Ok(Arc::new(TfRecordSink::of_parts(config, options, self.stem, self.is_single)?))
+        Ok(Arc::new(TfRecordSink::of_parts(
+            config,
+            options,
+            self.stem,
+            self.is_single,
+        )?))
     }
 }
 
@@ -123,10 +135,24 @@ impl StagingSinkWire {
     pub fn of(sink: &dyn DataSink) -> Option<(Self, &DataSinkExec)> {
         let sink = sink.downcast_ref::<StagingSink>()?;
         let (exec, target) = sink.parts();
-        let (file, overwrite) = (target.file.as_ref().map(ToString::to_string), target.overwrite);
+        let (file, overwrite) = (
+            target.file.as_ref().map(ToString::to_string),
+            target.overwrite,
+        );
         let (url, folder) = target.folder.clone().unzip();
-        let (keys, keeps_columns) = folder.map(|folder| (folder.keys, folder.keeps_columns)).unwrap_or_default();
-        Some((Self { file, overwrite, folder: url.map(|url| url.to_string()), keys, keeps_columns }, exec))
+        let (keys, keeps_columns) = folder
+            .map(|folder| (folder.keys, folder.keeps_columns))
+            .unwrap_or_default();
+        Some((
+            Self {
+                file,
+                overwrite,
+                folder: url.map(|url| url.to_string()),
+                keys,
+                keeps_columns,
+            },
+            exec,
+        ))
     }
 
     /// The sink.
@@ -134,13 +160,34 @@ impl StagingSinkWire {
     /// # Errors
     /// A URL is invalid.
     pub fn sink(self, exec: DataSinkExec) -> Result<Arc<dyn DataSink>> {
-        let Self { file, overwrite, folder, keys, keeps_columns } = self;
+        let Self {
+            file,
+            overwrite,
+            folder,
+            keys,
+            keeps_columns,
+        } = self;
         let file = file.map(ListingTableUrl::parse).transpose()?;
         let named = |url: ListingTableUrl| {
             let (path, stem) = (url.prefix().clone(), PART.to_owned());
-            (url, OutputFolder { path, keys, keeps_columns, stem })
+            (
+                url,
+                OutputFolder {
+                    path,
+                    keys,
+                    keeps_columns,
+                    stem,
+                },
+            )
         };
         let folder = folder.map(ListingTableUrl::parse).transpose()?.map(named);
-        Ok(Arc::new(StagingSink::of_parts(exec, StatementOutput { file, folder, overwrite })))
+        Ok(Arc::new(StagingSink::of_parts(
+            exec,
+            StatementOutput {
+                file,
+                folder,
+                overwrite,
+            },
+        )))
     }
 }

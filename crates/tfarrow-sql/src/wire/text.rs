@@ -23,7 +23,8 @@ use crate::{
     wire::ipc::{schema_of_bytes, schema_to_bytes},
 };
 
-/// The parts of a scan of text files that are no expressions. The files and the projection are sent beside it.
+/// The parts of a scan of text files that are no expressions. The files and the projection are sent
+/// beside it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TextScanWire {
     /// The schema of the columns of the files.
@@ -81,15 +82,21 @@ impl TextScanWire {
     /// # Errors
     /// The schema cannot be encoded.
     pub fn of(node: &dyn ExecutionPlan) -> Result<Option<(Self, &FileScanConfig)>> {
-        let Some(exec) = node.downcast_ref::<DataSourceExec>() else { return Ok(None) };
-        let Some((config, source)) = exec.downcast_to_file_source::<TextSource>() else { return Ok(None) };
+        let Some(exec) = node.downcast_ref::<DataSourceExec>() else {
+            return Ok(None);
+        };
+        let Some((config, source)) = exec.downcast_to_file_source::<TextSource>() else {
+            return Ok(None);
+        };
         let csv = match source.options() {
             TextOptions::Csv(options) => Some(CsvWire::of(options)),
             TextOptions::Json(_) => None,
         };
         let wire = Self {
             columns: schema_to_bytes(source.table_schema().file_schema())?,
-            partition_columns: schema_to_bytes(&Schema::new(config.table_partition_cols().to_vec()))?,
+            partition_columns: schema_to_bytes(&Schema::new(
+                config.table_partition_cols().to_vec(),
+            ))?,
             csv,
             compression: source.options().compression().get_variant().to_string(),
             is_declared: source.is_declared(),
@@ -105,11 +112,18 @@ impl TextScanWire {
     pub fn source(&self) -> Result<Arc<dyn FileSource>> {
         let compression = self.compression.parse::<CompressionTypeVariant>()?;
         let options = match &self.csv {
-            Some(csv) => TextOptions::Csv(CsvOptions { compression, ..csv.options()? }),
-            None => TextOptions::Json(JsonOptions { compression, ..JsonOptions::default() }),
+            Some(csv) => TextOptions::Csv(CsvOptions {
+                compression,
+                ..csv.options()?
+            }),
+            None => TextOptions::Json(JsonOptions {
+                compression,
+                ..JsonOptions::default()
+            }),
         };
         let partitions = schema_of_bytes(&self.partition_columns)?.fields().to_vec();
-        let schema = TableSchema::builder(schema_of_bytes(&self.columns)?).with_table_partition_cols(partitions);
+        let schema = TableSchema::builder(schema_of_bytes(&self.columns)?)
+            .with_table_partition_cols(partitions);
         let source = TextSource::new(options, schema.build()).with_declared(self.is_declared);
         Ok(Arc::new(source.with_row_per_line(self.has_row_per_line)))
     }
@@ -148,6 +162,8 @@ impl CsvWire {
 fn byte(character: u32) -> Result<u8> {
     match u8::try_from(character) {
         Ok(byte) => Ok(byte),
-        Err(_) => exec_err!("the plan has an option of CSV with the character {character}; it has to be one byte"),
+        Err(_) => exec_err!(
+            "the plan has an option of CSV with the character {character}; it has to be one byte"
+        ),
     }
 }

@@ -1,8 +1,10 @@
-//! All-or-nothing COPY and INSERT in DataFusion's own formats: the files of a statement appear together, or not at all.
+//! All-or-nothing COPY and INSERT in DataFusion's own formats: the files of a statement appear
+//! together, or not at all.
 //!
-//! DataFusion's sinks write files in place, replace existing files, and leave incomplete files if a statement fails. A
-//! [`StagingSink`] therefore runs a sink in a session whose object stores write to temporary files, which get their names
-//! after the sink has finished. It does not depend on the format.
+//! DataFusion's sinks write files in place, replace existing files, and leave incomplete files if a
+//! statement fails. A [`StagingSink`] therefore runs a sink in a session whose object stores write
+//! to temporary files, which get their names after the sink has finished. It does not depend on the
+//! format.
 
 use std::{
     fmt,
@@ -36,8 +38,8 @@ use datafusion::{
 };
 use futures::{FutureExt, future, stream::BoxStream};
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
-    PutOptions, PutPayload, PutResult, UploadPart, path::Path,
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, UploadPart, path::Path,
 };
 use tfarrow_codec::schema_of_rows;
 use tfarrow_datafusion::{
@@ -51,19 +53,33 @@ use url::Url;
 
 use crate::write::float_bounds::without_float_bounds;
 
-/// Plans a statement, with each sink wrapped in a [`StagingSink`] unless it is all-or-nothing itself.
-pub(crate) async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+/// Plans a statement, with each sink wrapped in a [`StagingSink`] unless it is all-or-nothing
+/// itself.
+pub(crate) async fn staged_plan(
+    plan: &LogicalPlan,
+    state: &dyn Session,
+) -> Result<Arc<dyn ExecutionPlan>> {
     // Most statements have no sink.
     if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_) | LogicalPlan::Dml(_))))? {
-        return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;
+        return DefaultPhysicalPlanner::default()
+            .create_physical_plan(plan, state)
+            .await;
     }
     let overwrite = TfRecordOptions::of(state.config()).overwrite;
-    let mut target = StatementOutput { file: None, folder: None, overwrite };
+    let mut target = StatementOutput {
+        file: None,
+        folder: None,
+        overwrite,
+    };
     let plan = plan.clone().transform_down(|node| match node {
-        LogicalPlan::Copy(copy) => target.take(copy, state).map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
+        LogicalPlan::Copy(copy) => target
+            .take(copy, state)
+            .map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
         node => Ok(Transformed::no(node)),
     })?;
-    let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan.data, state).await?;
+    let plan = DefaultPhysicalPlanner::default()
+        .create_physical_plan(&plan.data, state)
+        .await?;
     let staged = plan.transform_down(|node| {
         Ok(match node.downcast_ref::<DataSinkExec>() {
             Some(exec) if !is_staged(exec.sink()) => Transformed::yes(target.staged(exec)?),
@@ -89,11 +105,14 @@ pub(crate) struct StatementOutput {
 }
 
 impl StatementOutput {
-    /// Removes options from a statement that DataFusion's formats do not have, and checks and converts its columns.
+    /// Removes options from a statement that DataFusion's formats do not have, and checks and
+    /// converts its columns.
     fn take(&mut self, copy: CopyTo, state: &dyn Session) -> Result<CopyTo> {
         let format = file_type_to_format(&copy.file_type)?;
         if copy.partition_by.len() == copy.input.schema().fields().len() {
-            return plan_err!("PARTITIONED BY has every column; leave at least one column for the files");
+            return plan_err!(
+                "PARTITIONED BY has every column; leave at least one column for the files"
+            );
         }
         let mut copy = with_rows_schema(copy)?;
         if format.is::<TfRecordFormatFactory>() {
@@ -106,7 +125,10 @@ impl StatementOutput {
         if extension != "csv" && extension != "json" {
             copy = cast_views(copy)?;
         }
-        let mut options = TfRecordOptions { overwrite: self.overwrite, ..TfRecordOptions::default() };
+        let mut options = TfRecordOptions {
+            overwrite: self.overwrite,
+            ..TfRecordOptions::default()
+        };
         for name in ["format.overwrite", "tfarrow.overwrite"] {
             if let Some(value) = copy.options.remove(name) {
                 options = options.with([(name, value.as_str())])?;
@@ -114,7 +136,11 @@ impl StatementOutput {
         }
         self.overwrite = options.overwrite;
         let url = ListingTableUrl::parse(&copy.output_url)?;
-        let is_file = match copy.options.get("single_file_output").map(|value| value.trim()) {
+        let is_file = match copy
+            .options
+            .get("single_file_output")
+            .map(|value| value.trim())
+        {
             Some("true") => true,
             Some("false") => false,
             _ => FileOutputMode::Automatic.single_file_output(&url),
@@ -123,25 +149,44 @@ impl StatementOutput {
             self.file = Some(url);
             return Ok(copy);
         }
-        let keeps_columns = match copy.options.get("execution.keep_partition_by_columns").map(|value| value.trim()) {
+        let keeps_columns = match copy
+            .options
+            .get("execution.keep_partition_by_columns")
+            .map(|value| value.trim())
+        {
             Some(value) => value == "true",
             None => state.config_options().execution.keep_partition_by_columns,
         };
-        let (path, keys, stem) = (url.prefix().clone(), copy.partition_by.clone(), PART.to_owned());
-        self.folder = Some((url, OutputFolder { path, keys, keeps_columns, stem }));
+        let (path, keys, stem) = (
+            url.prefix().clone(),
+            copy.partition_by.clone(),
+            PART.to_owned(),
+        );
+        self.folder = Some((
+            url,
+            OutputFolder {
+                path,
+                keys,
+                keeps_columns,
+                stem,
+            },
+        ));
         Ok(copy)
     }
 
     fn staged(&self, exec: &DataSinkExec) -> Result<Arc<dyn ExecutionPlan>> {
         let exec = without_float_bounds(exec)?.unwrap_or_else(|| exec.clone());
         let (input, order) = (Arc::clone(exec.input()), exec.sort_order().clone());
-        let sink = StagingSink { exec, target: self.clone() };
+        let sink = StagingSink {
+            exec,
+            target: self.clone(),
+        };
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 }
 
-/// Leaves out the record type of a statement whose columns are not those of such records. DataFusion passes the metadata of a
-/// table on to each query of the table.
+/// Leaves out the record type of a statement whose columns are not those of such records.
+/// DataFusion passes the metadata of a table on to each query of the table.
 fn with_rows_schema(copy: CopyTo) -> Result<CopyTo> {
     let schema = copy.input.schema();
     let rows = schema_of_rows(schema.inner());
@@ -153,7 +198,13 @@ fn with_rows_schema(copy: CopyTo) -> Result<CopyTo> {
     let rows = DFSchema::from_field_specific_qualified_schema(tables, &rows)?;
     let input = Projection::try_new_with_schema(columns, Arc::clone(&copy.input), Arc::new(rows))?;
     let input = Arc::new(LogicalPlan::Projection(input));
-    Ok(CopyTo::new(input, copy.output_url, copy.partition_by, copy.file_type, copy.options))
+    Ok(CopyTo::new(
+        input,
+        copy.output_url,
+        copy.partition_by,
+        copy.file_type,
+        copy.options,
+    ))
 }
 
 /// Casts view columns of a statement to plain columns.
@@ -163,15 +214,26 @@ fn cast_views(copy: CopyTo) -> Result<CopyTo> {
     if plain.fields() == schema.fields() {
         return Ok(copy);
     }
-    let columns = schema.iter().zip(plain.fields()).map(|((table, field), plain)| {
-        let column = Expr::Column(Column::from((table, field)));
-        if field.data_type() == plain.data_type() {
-            return column;
-        }
-        cast(column, plain.data_type().clone()).alias_qualified(table.cloned(), field.name())
-    });
-    let input = LogicalPlanBuilder::from(Arc::clone(&copy.input)).project(columns.collect::<Vec<_>>())?.build()?;
-    Ok(CopyTo::new(Arc::new(input), copy.output_url, copy.partition_by, copy.file_type, copy.options))
+    let columns = schema
+        .iter()
+        .zip(plain.fields())
+        .map(|((table, field), plain)| {
+            let column = Expr::Column(Column::from((table, field)));
+            if field.data_type() == plain.data_type() {
+                return column;
+            }
+            cast(column, plain.data_type().clone()).alias_qualified(table.cloned(), field.name())
+        });
+    let input = LogicalPlanBuilder::from(Arc::clone(&copy.input))
+        .project(columns.collect::<Vec<_>>())?
+        .build()?;
+    Ok(CopyTo::new(
+        Arc::new(input),
+        copy.output_url,
+        copy.partition_by,
+        copy.file_type,
+        copy.options,
+    ))
 }
 
 /// A wrapper of another sink, whose files get their names after it has finished.
@@ -210,13 +272,20 @@ impl DataSink for StagingSink {
         self.exec.sink().schema()
     }
 
-    async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
+    async fn write_all(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
         let runtime = context.runtime_env();
         let stores = Arc::clone(&runtime.object_store_registry);
         if let Some(file) = &self.target.file {
             let store = stores.get_store(file.object_store().as_ref())?;
             let store = OutputStore::new(file.object_store(), store, self.target.overwrite);
-            store.refuse_existing(file.prefix()).await.map_err(external)?;
+            store
+                .refuse_existing(file.prefix())
+                .await
+                .map_err(external)?;
         }
         let (folder, data) = match &self.target.folder {
             Some((url, folder)) => {
@@ -228,8 +297,15 @@ impl DataSink for StagingSink {
             None => (None, data),
         };
         let staged = Staged::default();
-        let registry = StagingStores { stores, staged: staged.clone(), target: self.target.clone() };
-        let runtime = RuntimeEnv { object_store_registry: Arc::new(registry), ..runtime.as_ref().clone() };
+        let registry = StagingStores {
+            stores,
+            staged: staged.clone(),
+            target: self.target.clone(),
+        };
+        let runtime = RuntimeEnv {
+            object_store_registry: Arc::new(registry),
+            ..runtime.as_ref().clone()
+        };
         let context = copy_of(context).with_runtime(Arc::new(runtime));
         let written = self.exec.sink().write_all(data, &Arc::new(context)).await;
         // The error of a file is more precise than the error that the format derives from it.
@@ -267,7 +343,10 @@ impl Staged {
     fn failed(&self, error: Error) -> object_store::Error {
         let source = "the file cannot be written".into();
         self.files().error.get_or_insert(error);
-        object_store::Error::Generic { store: "output", source }
+        object_store::Error::Generic {
+            store: "output",
+            source,
+        }
     }
 
     /// All complete files, after the sink has finished; or the first error.
@@ -286,7 +365,11 @@ struct StagingStores {
 }
 
 impl ObjectStoreRegistry for StagingStores {
-    fn register_store(&self, url: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+    fn register_store(
+        &self,
+        url: &Url,
+        store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
         self.stores.register_store(url, store)
     }
 
@@ -298,8 +381,17 @@ impl ObjectStoreRegistry for StagingStores {
         let store = self.stores.get_store(url)?;
         let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath])?;
         let output = OutputStore::new(base, Arc::clone(&store), self.target.overwrite);
-        let folder = self.target.folder.as_ref().map(|(_, folder)| folder.clone());
-        Ok(Arc::new(StagingStore { store, output, folder, staged: self.staged.clone() }))
+        let folder = self
+            .target
+            .folder
+            .as_ref()
+            .map(|(_, folder)| folder.clone());
+        Ok(Arc::new(StagingStore {
+            store,
+            output,
+            folder,
+            staged: self.staged.clone(),
+        }))
     }
 }
 
@@ -315,13 +407,25 @@ struct StagingStore {
 
 impl StagingStore {
     fn create(&self, path: &Path) -> object_store::Result<StagedUpload> {
-        let named = self.folder.as_ref().map(|folder| folder.file(path)).transpose();
+        let named = self
+            .folder
+            .as_ref()
+            .map(|folder| folder.file(path))
+            .transpose();
         let path = match named {
             Ok(named) => named.unwrap_or_else(|| path.clone()),
-            Err(error) => return Err(object_store::Error::Generic { store: "output", source: error.into() }),
+            Err(error) => {
+                return Err(object_store::Error::Generic {
+                    store: "output",
+                    source: error.into(),
+                });
+            }
         };
         match self.output.create(&path) {
-            Ok(file) => Ok(StagedUpload { file: Some(file), staged: self.staged.clone() }),
+            Ok(file) => Ok(StagedUpload {
+                file: Some(file),
+                staged: self.staged.clone(),
+            }),
             Err(error) => Err(self.staged.failed(error)),
         }
     }
@@ -335,7 +439,12 @@ impl fmt::Display for StagingStore {
 
 #[async_trait]
 impl ObjectStore for StagingStore {
-    async fn put_opts(&self, path: &Path, bytes: PutPayload, _: PutOptions) -> object_store::Result<PutResult> {
+    async fn put_opts(
+        &self,
+        path: &Path,
+        bytes: PutPayload,
+        _: PutOptions,
+    ) -> object_store::Result<PutResult> {
         let mut file = self.create(path)?;
         file.write(&bytes)?;
         file.end()
@@ -368,7 +477,12 @@ impl ObjectStore for StagingStore {
         self.store.list_with_delimiter(prefix).await
     }
 
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> object_store::Result<()> {
+    async fn copy_opts(
+        &self,
+        from: &Path,
+        to: &Path,
+        options: CopyOptions,
+    ) -> object_store::Result<()> {
         self.store.copy_opts(from, to, options).await
     }
 }
@@ -383,7 +497,9 @@ struct StagedUpload {
 
 impl StagedUpload {
     fn write(&mut self, bytes: &PutPayload) -> object_store::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
         let written = bytes.iter().try_for_each(|bytes| file.write_all(bytes));
         written.map_err(|error| self.staged.failed(Error::io(file.path(), error)))
     }
@@ -393,7 +509,10 @@ impl StagedUpload {
             let complete = file.close().map_err(|error| self.staged.failed(error))?;
             self.staged.files().complete.push(complete);
         }
-        Ok(PutResult { e_tag: None, version: None })
+        Ok(PutResult {
+            e_tag: None,
+            version: None,
+        })
     }
 }
 

@@ -35,7 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 fn folder() -> Folder {
     let folder = Folder::new();
-    folder.shard("t", (0..40_000_i64).map(|x| example(&[("x", Value::Ints(&[x])), ("y", Value::Ints(&[1]))])));
+    folder.shard(
+        "t",
+        (0..40_000_i64).map(|x| example(&[("x", Value::Ints(&[x])), ("y", Value::Ints(&[1]))])),
+    );
     folder
 }
 
@@ -45,11 +48,28 @@ fn has_begun(context: &SessionContext) -> Arc<AtomicBool> {
     let set = Arc::clone(&begun);
     let function = move |args: &[ColumnarValue]| {
         set.store(true, Ordering::SeqCst);
-        let rows = args.iter().map(|arg| if let ColumnarValue::Array(a) = arg { a.len() } else { 1 }).max();
-        Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(vec![true; rows.unwrap_or(1)]))))
+        let rows = args
+            .iter()
+            .map(|arg| {
+                if let ColumnarValue::Array(a) = arg {
+                    a.len()
+                } else {
+                    1
+                }
+            })
+            .max();
+        Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(
+            vec![true; rows.unwrap_or(1)],
+        ))))
     };
     let types = vec![DataType::Int64];
-    context.register_udf(create_udf("has_begun", types, DataType::Boolean, Volatility::Immutable, Arc::new(function)));
+    context.register_udf(create_udf(
+        "has_begun",
+        types,
+        DataType::Boolean,
+        Volatility::Immutable,
+        Arc::new(function),
+    ));
     begun
 }
 
@@ -59,15 +79,25 @@ fn a_query_that_is_cancelled_ends_within_a_second() {
     for query in QUERIES {
         for prefers_hash_join in [true, false] {
             // The runtime shuts down only when no thread of the query is running.
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .build()
+                .unwrap();
             let cancellation = Cancellation::default();
-            let options = SessionOptions { cancellation: cancellation.clone(), ..SessionOptions::default() };
+            let options = SessionOptions {
+                cancellation: cancellation.clone(),
+                ..SessionOptions::default()
+            };
             let context = session_context(options).unwrap();
             let begun = has_begun(&context);
             let task = runtime.spawn({
-                let table = format!("CREATE VIEW u AS SELECT * FROM '{}' WHERE has_begun(x)", folder.name("t"));
+                let table = format!(
+                    "CREATE VIEW u AS SELECT * FROM '{}' WHERE has_begun(x)",
+                    folder.name("t")
+                );
                 async move {
-                    let set = format!("SET datafusion.optimizer.prefer_hash_join = {prefers_hash_join}");
+                    let set =
+                        format!("SET datafusion.optimizer.prefer_hash_join = {prefers_hash_join}");
                     rows(&context, &set).await.unwrap();
                     rows(&context, &table).await.unwrap();
                     rows(&context, query).await
@@ -82,7 +112,10 @@ fn a_query_that_is_cancelled_ends_within_a_second() {
             let outcome = runtime.block_on(task);
             drop(runtime);
             let took = cancelled.elapsed();
-            assert!(!matches!(outcome, Ok(Ok(_))), "{query} has ended before its cancellation");
+            assert!(
+                !matches!(outcome, Ok(Ok(_))),
+                "{query} has ended before its cancellation"
+            );
             assert!(took < PATIENCE, "{query} ran for another {took:?}");
         }
     }
@@ -92,12 +125,29 @@ fn a_query_that_is_cancelled_ends_within_a_second() {
 #[tokio::test]
 async fn a_later_query_is_not_cancelled() {
     let cancellation = Cancellation::default();
-    let options = SessionOptions { cancellation: cancellation.clone(), ..SessionOptions::default() };
+    let options = SessionOptions {
+        cancellation: cancellation.clone(),
+        ..SessionOptions::default()
+    };
     let (folder, context) = (folder(), session_context(options).unwrap());
-    let query = format!("SELECT count(*) FROM '{0}' a JOIN '{0}' b ON a.x = b.x", folder.name("t"));
-    let before = context.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
+    let query = format!(
+        "SELECT count(*) FROM '{0}' a JOIN '{0}' b ON a.x = b.x",
+        folder.name("t")
+    );
+    let before = context
+        .sql(&query)
+        .await
+        .unwrap()
+        .create_physical_plan()
+        .await
+        .unwrap();
     cancellation.cancel();
     check(rows(&context, &query).await, ["40000"]);
-    let error = datafusion::physical_plan::collect(before, context.task_ctx()).await.unwrap_err();
-    assert!(error.to_string().contains("the query was cancelled"), "{error}");
+    let error = datafusion::physical_plan::collect(before, context.task_ctx())
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("the query was cancelled"),
+        "{error}"
+    );
 }

@@ -7,7 +7,9 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use datafusion::{arrow::util::pretty::pretty_format_batches, error::Result, prelude::SessionContext};
+use datafusion::{
+    arrow::util::pretty::pretty_format_batches, error::Result, prelude::SessionContext,
+};
 use tfarrow_codec::frame;
 use tfarrow_datafusion::Notice;
 use tfarrow_sql::{QueryLimits, SessionOptions, plan_statement, session_context, statements};
@@ -32,7 +34,10 @@ pub(crate) fn session_with_notices() -> (SessionContext, Arc<Mutex<Vec<Notice>>>
             _ => notices.push(notice.clone()),
         }
     };
-    let options = SessionOptions { on_notice: Some(Arc::new(on_notice)), ..SessionOptions::default() };
+    let options = SessionOptions {
+        on_notice: Some(Arc::new(on_notice)),
+        ..SessionOptions::default()
+    };
     (session_context(options).unwrap(), notices)
 }
 
@@ -54,14 +59,28 @@ pub(crate) async fn answer(text: &str) -> Result<Vec<String>> {
 
 /// The error message of the first statement of a text that fails, without a backtrace.
 pub(crate) async fn refusal(text: &str) -> String {
-    answer(text).await.map_or_else(|error| error.strip_backtrace(), |rows| panic!("{text}: {rows:?}"))
+    answer(text).await.map_or_else(
+        |error| error.strip_backtrace(),
+        |rows| panic!("{text}: {rows:?}"),
+    )
 }
 
 /// The rows of batches, as tables show them, without the frame.
 pub(crate) fn table_rows(batches: &[RecordBatch]) -> Result<Vec<String>> {
     let table = pretty_format_batches(batches)?.to_string();
-    let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" | ");
-    Ok(table.lines().filter(|line| line.starts_with('|')).skip(1).map(cells).collect())
+    let cells = |line: &str| {
+        line.trim_matches('|')
+            .split('|')
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" | ")
+    };
+    Ok(table
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .skip(1)
+        .map(cells)
+        .collect())
 }
 
 #[track_caller]
@@ -107,12 +126,21 @@ fn feature(value: &Value<'_>) -> Vec<u8> {
             field(kind, 1, &list);
         }
         Value::Floats(values) => {
-            field(&mut list, 1, &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
+            field(
+                &mut list,
+                1,
+                &values
+                    .iter()
+                    .flat_map(|v| v.to_le_bytes())
+                    .collect::<Vec<_>>(),
+            );
             field(kind, 2, &list);
         }
         Value::Ints(values) => {
             let mut packed = Vec::new();
-            values.iter().for_each(|value| varint(&mut packed, *value as u64));
+            values
+                .iter()
+                .for_each(|value| varint(&mut packed, *value as u64));
             field(&mut list, 1, &packed);
             field(kind, 3, &list);
         }
@@ -155,14 +183,19 @@ impl Folder {
     /// Writes a shard of these records.
     pub(crate) fn shard(&self, name: &str, records: impl IntoIterator<Item = Vec<u8>>) -> PathBuf {
         let mut bytes = Vec::new();
-        records.into_iter().for_each(|record| frame::write(&record, &mut bytes));
+        records
+            .into_iter()
+            .for_each(|record| frame::write(&record, &mut bytes));
         self.file(name, &bytes)
     }
 
     pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::File::create(&path).unwrap().write_all(bytes).unwrap();
+        std::fs::File::create(&path)
+            .unwrap()
+            .write_all(bytes)
+            .unwrap();
         path
     }
 }

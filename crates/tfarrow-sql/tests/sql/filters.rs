@@ -10,8 +10,8 @@ use datafusion::{
 
 use crate::common::*;
 
-/// 6,000 records in three shards: `x` is the number of the record, `half` is null in every second record, `list` has up to
-/// four numbers, `text` and `bytes` contain the number.
+/// 6,000 records in three shards: `x` is the number of the record, `half` is null in every second
+/// record, `list` has up to four numbers, `text` and `bytes` contain the number.
 fn folder() -> Folder {
     let folder = Folder::new();
     let record = |i: i64| {
@@ -28,7 +28,10 @@ fn folder() -> Folder {
         example(&features[..if i % 2 == 0 { 5 } else { 4 }])
     };
     for shard in 0..3 {
-        folder.shard(&format!("s/{shard}"), (shard * 2000..(shard + 1) * 2000).map(record));
+        folder.shard(
+            &format!("s/{shard}"),
+            (shard * 2000..(shard + 1) * 2000).map(record),
+        );
     }
     folder
 }
@@ -36,9 +39,17 @@ fn folder() -> Folder {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_minimum_and_a_maximum_are_found_every_time() {
     let context = session();
-    rows(&context, "SET datafusion.execution.target_partitions = 2").await.unwrap();
-    let query = format!("SELECT min(price), max(label) FROM '{}'", testdata("shards/"));
-    let plan = rows(&context, &format!("EXPLAIN {query}")).await.unwrap().join("\n");
+    rows(&context, "SET datafusion.execution.target_partitions = 2")
+        .await
+        .unwrap();
+    let query = format!(
+        "SELECT min(price), max(label) FROM '{}'",
+        testdata("shards/")
+    );
+    let plan = rows(&context, &format!("EXPLAIN {query}"))
+        .await
+        .unwrap()
+        .join("\n");
     // With dynamic filters of aggregates, every tenth run lost a minimum: see `session_context`.
     assert!(!plan.contains("DynamicFilter"), "{plan}");
     for _ in 0..100 {
@@ -49,14 +60,23 @@ async fn a_minimum_and_a_maximum_are_found_every_time() {
 #[tokio::test]
 async fn a_filter_that_keeps_nothing_makes_no_batch() {
     let (folder, [context, _]) = (folder(), sessions().await);
-    let frame = context.sql(&format!("SELECT text FROM '{}' WHERE x = 3000", folder.name("s/"))).await.unwrap();
+    let frame = context
+        .sql(&format!(
+            "SELECT text FROM '{}' WHERE x = 3000",
+            folder.name("s/")
+        ))
+        .await
+        .unwrap();
     assert_eq!(frame.collect().await.unwrap().len(), 1);
 }
 
 /// A session that filters in the scan, and one that filters above it.
 async fn sessions() -> [SessionContext; 2] {
     let without = session();
-    without.sql("SET tfarrow.pushdown_filters = false").await.unwrap();
+    without
+        .sql("SET tfarrow.pushdown_filters = false")
+        .await
+        .unwrap();
     [session(), without]
 }
 
@@ -97,27 +117,43 @@ async fn answers_are_those_of_a_filter_above_the_scan() {
 async fn the_plan_shows_the_filters_of_the_scan() {
     let folder = folder();
     let [with, without] = sessions().await;
-    let query = format!("SELECT max(text) FROM '{}' WHERE x < 100 AND half IS NULL", folder.name("s"));
+    let query = format!(
+        "SELECT max(text) FROM '{}' WHERE x < 100 AND half IS NULL",
+        folder.name("s")
+    );
     let plan = |context: SessionContext, analyze: &'static str| {
         let query = format!("EXPLAIN {analyze} {query}");
         async move { rows(&context, &query).await.unwrap().join("\n") }
     };
     let found = plan(with.clone(), "").await;
-    assert!(found.contains("predicate=x@") && !found.contains("FilterExec"), "{found}");
+    assert!(
+        found.contains("predicate=x@") && !found.contains("FilterExec"),
+        "{found}"
+    );
     assert!(found.contains("projection=[text]"), "{found}");
     let found = plan(without, "").await;
-    assert!(!found.contains("predicate=") && found.contains("FilterExec"), "{found}");
+    assert!(
+        !found.contains("predicate=") && found.contains("FilterExec"),
+        "{found}"
+    );
     let found = plan(with, "ANALYZE").await;
-    assert!(found.contains("rows_pruned=5.95 K") && found.contains("records_decoded=6.00 K"), "{found}");
+    assert!(
+        found.contains("rows_pruned=5.95 K") && found.contains("records_decoded=6.00 K"),
+        "{found}"
+    );
 }
 
 #[tokio::test]
 async fn a_filter_that_differs_from_row_to_row_stays_above() {
     let folder = folder();
-    let query = format!("EXPLAIN SELECT x FROM '{}' WHERE x < 10 AND random() < 2", folder.name("s"));
+    let query = format!(
+        "EXPLAIN SELECT x FROM '{}' WHERE x < 10 AND random() < 2",
+        folder.name("s")
+    );
     let found = rows(&session(), &query).await.unwrap().join("\n");
     assert!(
-        found.contains("FilterExec: normalize_nan_and_zero(random())") && found.contains("predicate=x@"),
+        found.contains("FilterExec: normalize_nan_and_zero(random())")
+            && found.contains("predicate=x@"),
         "{found}"
     );
 }
@@ -127,10 +163,22 @@ async fn a_limit_counts_what_the_filter_keeps() {
     let folder = folder();
     let context = session();
     // The order of shards that are read at the same time is not defined.
-    context.sql("SET datafusion.execution.target_partitions = 1").await.unwrap();
-    let query = format!("SELECT x FROM '{}' WHERE x % 1000 = 999 LIMIT 5", folder.name("s"));
-    check(rows(&context, &query).await, ["999", "1999", "2999", "3999", "4999"]);
-    let query = format!("SELECT x FROM '{}' WHERE x >= 5998 LIMIT 5", folder.name("s"));
+    context
+        .sql("SET datafusion.execution.target_partitions = 1")
+        .await
+        .unwrap();
+    let query = format!(
+        "SELECT x FROM '{}' WHERE x % 1000 = 999 LIMIT 5",
+        folder.name("s")
+    );
+    check(
+        rows(&context, &query).await,
+        ["999", "1999", "2999", "3999", "4999"],
+    );
+    let query = format!(
+        "SELECT x FROM '{}' WHERE x >= 5998 LIMIT 5",
+        folder.name("s")
+    );
     check(rows(&context, &query).await, ["5998", "5999"]);
 }
 
@@ -139,8 +187,14 @@ async fn a_limit_counts_what_the_filter_keeps() {
 async fn the_scan_uses_the_dynamic_filter_of_a_sort() {
     let folder = folder();
     let context = session();
-    context.sql("SET datafusion.execution.target_partitions = 1").await.unwrap();
-    let query = format!("EXPLAIN ANALYZE SELECT x, text FROM '{}' ORDER BY x LIMIT 3", folder.name("s"));
+    context
+        .sql("SET datafusion.execution.target_partitions = 1")
+        .await
+        .unwrap();
+    let query = format!(
+        "EXPLAIN ANALYZE SELECT x, text FROM '{}' ORDER BY x LIMIT 3",
+        folder.name("s")
+    );
     let found = rows(&context, &query).await.unwrap().join("\n");
     assert!(found.contains("predicate=DynamicFilter"), "{found}");
     assert!(!found.contains("rows_pruned=0"), "{found}");
@@ -149,12 +203,19 @@ async fn the_scan_uses_the_dynamic_filter_of_a_sort() {
 #[tokio::test]
 async fn an_error_of_the_filter_is_an_error_of_the_query() {
     let folder = folder();
-    let message =
-        error(&session(), &format!("SELECT text FROM '{}' WHERE 10 / (x - 1234) > 1", folder.name("s"))).await;
+    let message = error(
+        &session(),
+        &format!(
+            "SELECT text FROM '{}' WHERE 10 / (x - 1234) > 1",
+            folder.name("s")
+        ),
+    )
+    .await;
     assert!(message.contains("Divide by zero"), "{message}");
 }
 
-/// A record whose filter columns cannot be decoded is an error; the other columns of removed records are not decoded.
+/// A record whose filter columns cannot be decoded is an error; the other columns of removed
+/// records are not decoded.
 #[tokio::test]
 async fn decoded_records_that_do_not_match_the_schema_are_errors() {
     let folder = Folder::new();
@@ -164,14 +225,32 @@ async fn decoded_records_that_do_not_match_the_schema_are_errors() {
     };
     folder.shard("a", (0..2000).map(record));
     let context = session();
-    for query in ["SELECT x FROM t WHERE y = 3", "SELECT sum(y) FROM t WHERE x > 1000"] {
-        let message = error(&context, &query.replace("FROM t", &format!("FROM '{}'", folder.name("a")))).await;
-        assert!(message.contains("record 1500 (byte ") && message.contains("feature \"y\""), "{message}");
+    for query in [
+        "SELECT x FROM t WHERE y = 3",
+        "SELECT sum(y) FROM t WHERE x > 1000",
+    ] {
+        let message = error(
+            &context,
+            &query.replace("FROM t", &format!("FROM '{}'", folder.name("a"))),
+        )
+        .await;
+        assert!(
+            message.contains("record 1500 (byte ") && message.contains("feature \"y\""),
+            "{message}"
+        );
     }
-    check(rows(&context, &format!("SELECT sum(y) FROM '{}' WHERE x <> 1500", folder.name("a"))).await, ["5997"]);
+    check(
+        rows(
+            &context,
+            &format!("SELECT sum(y) FROM '{}' WHERE x <> 1500", folder.name("a")),
+        )
+        .await,
+        ["5997"],
+    );
 }
 
-/// A panic is reported in the first chunk, which the thread that opens the file decodes, as in any other chunk.
+/// A panic is reported in the first chunk, which the thread that opens the file decodes, as in any
+/// other chunk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_function_that_panics_is_an_error() {
     let context = session();
@@ -183,7 +262,10 @@ async fn a_function_that_panics_is_an_error() {
         Arc::new(|_: &[ColumnarValue]| panic!("as it should")),
     );
     context.register_udf(boom);
-    let query = format!("SELECT count(*) FROM '{}' WHERE boom(label)", testdata("shards/"));
+    let query = format!(
+        "SELECT count(*) FROM '{}' WHERE boom(label)",
+        testdata("shards/")
+    );
     let error = rows(&context, &query).await.unwrap_err().to_string();
     assert!(error.contains("has panicked"), "{error}");
 }

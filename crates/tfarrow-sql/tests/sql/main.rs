@@ -1,5 +1,9 @@
 //! Tests of SQL over TFRecord through the public API: one test binary, with one module per topic.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod cancellation;
 mod clauses;

@@ -16,8 +16,13 @@ async fn the_layout_may_be_lists() {
 #[tokio::test]
 async fn the_record_type_may_be_declared() {
     let context = session();
-    rows(&context, "SET tfarrow.record_type = 'raw'").await.unwrap();
-    let query = format!("SELECT arrow_typeof(record) FROM '{}' LIMIT 1", testdata("scalar.tfrecord"));
+    rows(&context, "SET tfarrow.record_type = 'raw'")
+        .await
+        .unwrap();
+    let query = format!(
+        "SELECT arrow_typeof(record) FROM '{}' LIMIT 1",
+        testdata("scalar.tfrecord")
+    );
     check(rows(&context, &query).await, ["BinaryView"]);
 }
 
@@ -41,22 +46,41 @@ async fn the_sample_may_be_all_records() {
         "the schema was inferred from a sample of 1000 records of 1 of 1 shard, without a feature \"late\"; \
          SET tfarrow.sample_records = 'all' reads every record"
     );
-    rows(&context, "SET tfarrow.sample_records = 'all'").await.unwrap();
+    rows(&context, "SET tfarrow.sample_records = 'all'")
+        .await
+        .unwrap();
     check(rows(&context, &query).await, ["2.5"]);
-    let found = context.sql(&format!("SELECT later FROM '{}'", folder.name("a"))).await.unwrap_err();
+    let found = context
+        .sql(&format!("SELECT later FROM '{}'", folder.name("a")))
+        .await
+        .unwrap_err();
     assert_eq!(tfarrow_sql::explain_missing_column(&found, &context), None);
-    rows(&context, "SET tfarrow.sample_records = 5000").await.unwrap();
+    rows(&context, "SET tfarrow.sample_records = 5000")
+        .await
+        .unwrap();
     check(rows(&context, &query).await, ["2.5"]);
 }
 
 #[tokio::test]
 async fn a_feature_without_any_kind_is_explained() {
     let folder = Folder::new();
-    folder.shard("a", [example(&[("x", Value::Ints(&[1])), ("never", Value::Unset)])]);
+    folder.shard(
+        "a",
+        [example(&[
+            ("x", Value::Ints(&[1])),
+            ("never", Value::Unset),
+        ])],
+    );
     let context = session();
-    let found = context.sql(&format!("SELECT t.never FROM '{}' AS t", folder.name("a"))).await.unwrap_err();
+    let found = context
+        .sql(&format!("SELECT t.never FROM '{}' AS t", folder.name("a")))
+        .await
+        .unwrap_err();
     let hint = tfarrow_sql::explain_missing_column(&found, &context).unwrap();
-    assert_eq!(hint, "feature \"never\" occurs in 1 record, but never with a kind, so it has no column");
+    assert_eq!(
+        hint,
+        "feature \"never\" occurs in 1 record, but never with a kind, so it has no column"
+    );
 }
 
 #[tokio::test]
@@ -65,15 +89,23 @@ async fn verification_of_data_crcs_can_be_disabled() {
     let folder = damaged();
     let query = format!("SELECT count(x) FROM '{}'", folder.name("a"));
     // The sample is always verified, so that it must not contain the corrupt record.
-    rows(&context, "SET tfarrow.sample_records = 1").await.unwrap();
+    rows(&context, "SET tfarrow.sample_records = 1")
+        .await
+        .unwrap();
     assert!(error(&context, &query).await.contains("the data's CRC"));
-    rows(&context, "SET tfarrow.verify_crc = 'never'").await.unwrap();
+    rows(&context, "SET tfarrow.verify_crc = 'never'")
+        .await
+        .unwrap();
     check(rows(&context, &query).await, ["3"]);
-    rows(&context, "SET tfarrow.verify_crc = on_parse_failure").await.unwrap();
+    rows(&context, "SET tfarrow.verify_crc = on_parse_failure")
+        .await
+        .unwrap();
     check(rows(&context, &query).await, ["3"]);
     let count = query.replace("count(x)", "count(*)");
     check(rows(&context, &count).await, ["3"]);
-    rows(&context, "SET tfarrow.verify_crc = always").await.unwrap();
+    rows(&context, "SET tfarrow.verify_crc = always")
+        .await
+        .unwrap();
     assert!(error(&context, &count).await.contains("the data's CRC"));
 }
 
@@ -94,7 +126,10 @@ async fn unknown_options_and_values_are_errors() {
     let message = error(&context, "SET tfarrow.layout = 'wide'").await;
     assert!(message.contains("expected one of: auto, list"), "{message}");
     let message = error(&context, "SET tfarrow.speed = 'high'").await;
-    assert!(message.contains("there are: layout, record_type, proto, message, on_conflict"), "{message}");
+    assert!(
+        message.contains("there are: layout, record_type, proto, message, on_conflict"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -102,11 +137,17 @@ async fn a_missing_column_of_another_relation_has_no_hint() {
     let folder = Folder::new();
     folder.shard("a", (0..2000).map(|_| example(&[("x", Value::Ints(&[1]))])));
     let (context, file) = (session(), folder.name("a"));
-    rows(&context, &format!("SELECT x FROM '{file}' LIMIT 1")).await.unwrap();
-    let found = rows(&context, "SELECT nope FROM (VALUES (1)) v(a)").await.unwrap_err();
+    rows(&context, &format!("SELECT x FROM '{file}' LIMIT 1"))
+        .await
+        .unwrap();
+    let found = rows(&context, "SELECT nope FROM (VALUES (1)) v(a)")
+        .await
+        .unwrap_err();
     assert_eq!(tfarrow_sql::explain_missing_column(&found, &context), None);
     // With an alias, the table is found by its columns.
-    let found = rows(&context, &format!("SELECT nope FROM '{file}' AS other")).await.unwrap_err();
+    let found = rows(&context, &format!("SELECT nope FROM '{file}' AS other"))
+        .await
+        .unwrap_err();
     let hint = tfarrow_sql::explain_missing_column(&found, &context).unwrap();
     assert!(hint.contains("without a feature \"nope\""), "{hint}");
 }
@@ -115,12 +156,24 @@ async fn a_missing_column_of_another_relation_has_no_hint() {
 async fn of_tables_with_the_same_columns_the_named_one_is_explained() {
     let (context, folder) = (session(), Folder::new());
     for (name, records) in [("sampled", 2000), ("complete", 10), ("also_sampled", 2000)] {
-        folder.shard(name, (0..records).map(|_| example(&[("x", Value::Ints(&[1]))])));
-        let create = format!("CREATE EXTERNAL TABLE {name} STORED AS TFRECORD LOCATION '{}'", folder.name(name));
+        folder.shard(
+            name,
+            (0..records).map(|_| example(&[("x", Value::Ints(&[1]))])),
+        );
+        let create = format!(
+            "CREATE EXTERNAL TABLE {name} STORED AS TFRECORD LOCATION '{}'",
+            folder.name(name)
+        );
         rows(&context, &create).await.unwrap();
     }
-    for (name, is_sampled) in [("sampled", true), ("complete", false), ("also_sampled", true)] {
-        let found = rows(&context, &format!("SELECT nope FROM {name}")).await.unwrap_err();
+    for (name, is_sampled) in [
+        ("sampled", true),
+        ("complete", false),
+        ("also_sampled", true),
+    ] {
+        let found = rows(&context, &format!("SELECT nope FROM {name}"))
+            .await
+            .unwrap_err();
         let hint = tfarrow_sql::explain_missing_column(&found, &context);
         assert_eq!(hint.is_some(), is_sampled, "{name}: {hint:?}");
     }

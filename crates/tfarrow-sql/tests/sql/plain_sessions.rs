@@ -1,4 +1,5 @@
-//! Sessions that `session_context` did not create: the same results under all settings of DataFusion.
+//! Sessions that `session_context` did not create: the same results under all settings of
+//! DataFusion.
 
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tfarrow_datafusion::{SessionContextTfRecordExt, TfRecordOptions};
@@ -8,13 +9,18 @@ use crate::common::*;
 
 const RECORDS: i64 = 60_000;
 
-/// 60,000 records in two shards: `c` counts from 0, `a` is `c` + 1,000, `b` is missing in the first half of each shard, and
-/// `k` has one of seven values.
+/// 60,000 records in two shards: `c` counts from 0, `a` is `c` + 1,000, `b` is missing in the first
+/// half of each shard, and `k` has one of seven values.
 fn folder() -> Folder {
     let folder = Folder::new();
     let record = |c: i64| {
         let (a, b, c, k) = ([1000 + c], [c], [c], [c % 7]);
-        let all = [("a", Value::Ints(&a)), ("c", Value::Ints(&c)), ("k", Value::Ints(&k)), ("b", Value::Ints(&b))];
+        let all = [
+            ("a", Value::Ints(&a)),
+            ("c", Value::Ints(&c)),
+            ("k", Value::Ints(&k)),
+            ("b", Value::Ints(&b)),
+        ];
         let has_b = c[0] % (RECORDS / 2) >= RECORDS / 4;
         example(if has_b { &all } else { &all[..3] })
     };
@@ -36,14 +42,16 @@ const QUERIES: [&str; 10] = [
     "SELECT count(*), max(c) FROM t WHERE a = (SELECT max(a) FROM t)",
 ];
 
-/// The settings of dynamic filters, of threads and of the batch size. The setting for all dynamic filters is not included,
-/// because it overrides the others.
+/// The settings of dynamic filters, of threads and of the batch size. The setting for all dynamic
+/// filters is not included, because it overrides the others.
 fn configs() -> Vec<SessionConfig> {
     let mut configs = Vec::new();
     for flags in 0..16_u32 {
         for partitions in [1, 2, 5] {
             for batch_size in [100, 8192] {
-                let mut config = SessionConfig::new().with_target_partitions(partitions).with_batch_size(batch_size);
+                let mut config = SessionConfig::new()
+                    .with_target_partitions(partitions)
+                    .with_batch_size(batch_size);
                 let optimizer = &mut config.options_mut().optimizer;
                 let is_set = |bit: u32| flags >> bit & 1 == 1;
                 optimizer.enable_aggregate_dynamic_filter_pushdown = is_set(0);
@@ -71,10 +79,16 @@ async fn answers(context: &SessionContext) -> Vec<Vec<String>> {
 
 /// Sessions with the table `t`, created in each of the three ways.
 async fn plain(config: SessionConfig, way: usize, source: &str) -> SessionContext {
-    let options = TfRecordOptions { sample: Sample::All, ..TfRecordOptions::default() };
+    let options = TfRecordOptions {
+        sample: Sample::All,
+        ..TfRecordOptions::default()
+    };
     let context = SessionContext::new_with_config(config);
     match way % 3 {
-        0 => context.register_tfrecord("t", source, &options).await.unwrap(),
+        0 => context
+            .register_tfrecord("t", source, &options)
+            .await
+            .unwrap(),
         1 => {
             let frame = context.read_tfrecord(source, &options).await.unwrap();
             context.register_table("t", frame.into_view()).unwrap();
@@ -93,14 +107,25 @@ async fn plain(config: SessionConfig, way: usize, source: &str) -> SessionContex
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_setting_of_datafusion_changes_a_result() {
     let folder = folder();
-    let options = TfRecordOptions { pushdown_filters: false, sample: Sample::All, ..TfRecordOptions::default() };
+    let options = TfRecordOptions {
+        pushdown_filters: false,
+        sample: Sample::All,
+        ..TfRecordOptions::default()
+    };
     let source = folder.name("t/");
     let oracle = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
-    oracle.register_tfrecord("t", &source, &options).await.unwrap();
+    oracle
+        .register_tfrecord("t", &source, &options)
+        .await
+        .unwrap();
     let expected = answers(&oracle).await;
     assert_eq!(expected[0], [format!("1000 | {RECORDS}")]);
     for (way, config) in configs().into_iter().enumerate() {
-        let settings = format!("{:?} {:?}", config.options().execution, config.options().optimizer);
+        let settings = format!(
+            "{:?} {:?}",
+            config.options().execution,
+            config.options().optimizer
+        );
         let found = answers(&plain(config, way, &source).await).await;
         for (query, (found, expected)) in QUERIES.iter().zip(found.iter().zip(&expected)) {
             assert_eq!(found, expected, "{query} with {settings}");

@@ -24,20 +24,38 @@ async fn only_projected_columns_are_decoded() {
     let context = session();
     let query = format!("EXPLAIN SELECT avg(label) FROM '{}'", testdata("shards"));
     let plan = rows(&context, &query).await.unwrap().join("\n");
-    assert!(plan.contains("projection=[label], file_type=tfrecord"), "{plan}");
-    let query = format!("EXPLAIN ANALYZE SELECT avg(label) FROM '{}'", testdata("shards"));
+    assert!(
+        plan.contains("projection=[label], file_type=tfrecord"),
+        "{plan}"
+    );
+    let query = format!(
+        "EXPLAIN ANALYZE SELECT avg(label) FROM '{}'",
+        testdata("shards")
+    );
     let plan = rows(&context, &query).await.unwrap().join("\n");
-    assert!(plan.contains("records_decoded=200") && plan.contains("bytes_scanned="), "{plan}");
+    assert!(
+        plan.contains("records_decoded=200") && plan.contains("bytes_scanned="),
+        "{plan}"
+    );
 }
 
 fn source() -> Arc<TfRecordSource> {
-    Arc::new(TfRecordSource::new(Arc::new(Schema::new(vec![Field::new("label", DataType::Int64, true)]))))
+    Arc::new(TfRecordSource::new(Arc::new(Schema::new(vec![
+        Field::new("label", DataType::Int64, true),
+    ]))))
 }
 
 fn plan(url: &str, files: Vec<PartitionedFile>) -> Arc<dyn ExecutionPlan> {
-    let files = files.into_iter().map(|file| FileGroup::new(vec![file])).collect();
+    let files = files
+        .into_iter()
+        .map(|file| FileGroup::new(vec![file]))
+        .collect();
     let url = ObjectStoreUrl::parse(url).unwrap();
-    DataSourceExec::from_data_source(FileScanConfigBuilder::new(url, source()).with_file_groups(files).build())
+    DataSourceExec::from_data_source(
+        FileScanConfigBuilder::new(url, source())
+            .with_file_groups(files)
+            .build(),
+    )
 }
 
 async fn count(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> usize {
@@ -50,7 +68,10 @@ async fn files_of_any_store_are_read() {
     let context = session();
     let store = InMemory::new();
     let mut files = Vec::new();
-    for name in ["shards/train-00000-of-00004.tfrecord", "shards/train-00002-of-00004.tfrecord"] {
+    for name in [
+        "shards/train-00000-of-00004.tfrecord",
+        "shards/train-00002-of-00004.tfrecord",
+    ] {
         let bytes = std::fs::read(testdata(name)).unwrap();
         files.push(PartitionedFile::new(name, bytes.len() as u64));
         store.put(&Path::from(name), bytes.into()).await.unwrap();
@@ -62,7 +83,13 @@ async fn files_of_any_store_are_read() {
     let file = PartitionedFile::from_path(local.display().to_string()).unwrap();
     assert_eq!(count(&context, plan("file://", vec![file])).await, 50);
     let missing = plan("test://x", vec![PartitionedFile::new("gone", 1)]);
-    assert!(collect(missing, context.task_ctx()).await.unwrap_err().to_string().contains("gone: "));
+    assert!(
+        collect(missing, context.task_ctx())
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("gone: ")
+    );
 }
 
 #[tokio::test]
@@ -79,20 +106,39 @@ async fn byte_ranges_of_another_planner_read_each_record_once() {
 #[test]
 fn dropping_a_stream_ends_its_threads() {
     let folder = Folder::new();
-    let record = |i: i64| example(&[("i", Value::Ints(&[i])), ("b", Value::Bytes(&[&[b'x'; 1000]]))]);
+    let record = |i: i64| {
+        example(&[
+            ("i", Value::Ints(&[i])),
+            ("b", Value::Bytes(&[&[b'x'; 1000]])),
+        ])
+    };
     folder.shard("long", (0..50_000).map(record));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
     let plan = runtime.block_on(async {
         let context = session();
-        let frame = context.sql(&format!("SELECT i FROM '{}'", folder.name("long"))).await.unwrap();
+        let frame = context
+            .sql(&format!("SELECT i FROM '{}'", folder.name("long")))
+            .await
+            .unwrap();
         let plan = frame.create_physical_plan().await.unwrap();
-        let mut stream = datafusion::physical_plan::execute_stream(Arc::clone(&plan), context.task_ctx()).unwrap();
+        let mut stream =
+            datafusion::physical_plan::execute_stream(Arc::clone(&plan), context.task_ctx())
+                .unwrap();
         assert!(stream.next().await.unwrap().unwrap().num_rows() > 0);
         plan
     });
     // Waits for the threads of the scan.
     drop(runtime);
-    let decoded = plan.metrics().unwrap().sum_by_name("records_decoded").unwrap().as_usize();
+    let decoded = plan
+        .metrics()
+        .unwrap()
+        .sum_by_name("records_decoded")
+        .unwrap()
+        .as_usize();
     assert!(decoded < 50_000, "{decoded}");
 }
 
@@ -107,8 +153,16 @@ async fn a_join_reads_the_smaller_table_first() {
     for order in [["small", "large"], ["large", "small"]] {
         let [left, right] = order.map(|name| folder.name(name));
         let query = format!("SELECT count(*) FROM '{left}' AS l JOIN '{right}' AS r ON l.i = r.i");
-        let plan = context.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
-        let plan = datafusion::physical_plan::displayable(plan.as_ref()).indent(false).to_string();
+        let plan = context
+            .sql(&query)
+            .await
+            .unwrap()
+            .create_physical_plan()
+            .await
+            .unwrap();
+        let plan = datafusion::physical_plan::displayable(plan.as_ref())
+            .indent(false)
+            .to_string();
         let (small, large) = (plan.find("small").unwrap(), plan.find("large").unwrap());
         assert!(small < large, "{plan}");
     }

@@ -6,7 +6,10 @@ use tfarrow_datafusion::{SessionContextTfRecordExt, TfRecordOptions};
 use crate::common::*;
 
 async fn counted(context: &SessionContext, source: &str) -> String {
-    rows(context, &format!("SELECT count(*) FROM '{source}'")).await.unwrap().remove(0)
+    rows(context, &format!("SELECT count(*) FROM '{source}'"))
+        .await
+        .unwrap()
+        .remove(0)
 }
 
 #[tokio::test]
@@ -25,7 +28,11 @@ async fn files_folders_and_globs() {
         ("tfds/mnist-train.tfrecord-*", "10"),
         ("tfds/mnist-train.tfrecord-00000-of-00002", "5"),
     ] {
-        assert_eq!(counted(&context, &testdata(source)).await, expect, "{source}");
+        assert_eq!(
+            counted(&context, &testdata(source)).await,
+            expect,
+            "{source}"
+        );
     }
 }
 
@@ -36,7 +43,10 @@ async fn compressed_and_plain_in_one_glob() {
         testdata("compressed/*-of-00003*")
     );
     let found = rows(&session(), &query).await.unwrap();
-    assert!(found[0].starts_with("90 | ") && found[0].ends_with(" | 3"), "{found:?}");
+    assert!(
+        found[0].starts_with("90 | ") && found[0].ends_with(" | 3"),
+        "{found:?}"
+    );
 }
 
 #[tokio::test]
@@ -44,7 +54,15 @@ async fn the_content_determines_the_format() {
     let folder = Folder::new();
     let record = || example(&[("x", Value::Ints(&[7]))]);
     let context = session();
-    for name in ["no_extension", "odd.csv.tfrecord", "with space", "x.bin", "a[1]", "deep/er/part-0", "quo\"te"] {
+    for name in [
+        "no_extension",
+        "odd.csv.tfrecord",
+        "with space",
+        "x.bin",
+        "a[1]",
+        "deep/er/part-0",
+        "quo\"te",
+    ] {
         folder.shard(name, [record()]);
         let query = format!("SELECT x FROM '{}'", folder.name(name));
         check(rows(&context, &query).await, ["7"]);
@@ -67,9 +85,15 @@ async fn new_files_are_seen_by_the_next_query() {
 async fn any_session_can_read_tfrecord() {
     let context = SessionContext::new();
     let options = TfRecordOptions::default();
-    context.register_tfrecord("t", &testdata("shards"), &options).await.unwrap();
+    context
+        .register_tfrecord("t", &testdata("shards"), &options)
+        .await
+        .unwrap();
     check(rows(&context, "SELECT sum(label) FROM t").await, ["341"]);
-    let frame = context.read_tfrecord(&testdata("scalar.tfrecord"), &options).await.unwrap();
+    let frame = context
+        .read_tfrecord(&testdata("scalar.tfrecord"), &options)
+        .await
+        .unwrap();
     assert!(frame.count().await.unwrap() > 1);
 }
 
@@ -78,11 +102,29 @@ async fn errors_of_missing_sources_name_the_source() {
     let folder = Folder::new();
     folder.file("notes.txt", b"hello");
     let context = session();
-    let message = error(&context, &format!("SELECT * FROM '{}'", folder.name("*.tfrecord"))).await;
-    assert!(message.contains("*.tfrecord") && !message.contains("table"), "{message}");
-    let message = error(&context, &format!("SELECT * FROM '{}'", folder.path().display())).await;
-    assert!(message.contains(&folder.path().display().to_string()), "{message}");
-    let message = error(&context, &format!("SELECT * FROM '{}'", folder.name("gone.tfrecord"))).await;
+    let message = error(
+        &context,
+        &format!("SELECT * FROM '{}'", folder.name("*.tfrecord")),
+    )
+    .await;
+    assert!(
+        message.contains("*.tfrecord") && !message.contains("table"),
+        "{message}"
+    );
+    let message = error(
+        &context,
+        &format!("SELECT * FROM '{}'", folder.path().display()),
+    )
+    .await;
+    assert!(
+        message.contains(&folder.path().display().to_string()),
+        "{message}"
+    );
+    let message = error(
+        &context,
+        &format!("SELECT * FROM '{}'", folder.name("gone.tfrecord")),
+    )
+    .await;
     assert!(message.contains("gone.tfrecord"), "{message}");
     let message = error(&context, "SELECT * FROM 's3://bucket/x.tfrecord'").await;
     assert!(message.contains("s3://bucket/x.tfrecord"), "{message}");
@@ -91,15 +133,23 @@ async fn errors_of_missing_sources_name_the_source() {
 #[tokio::test]
 async fn a_missing_table_is_an_error() {
     let message = error(&session(), "SELECT * FROM no_such_table").await;
-    assert!(message.contains("table 'datafusion.public.no_such_table' not found"), "{message}");
+    assert!(
+        message.contains("table 'datafusion.public.no_such_table' not found"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
 async fn tables_of_a_session_come_first() {
     let context = session();
-    rows(&context, "CREATE TABLE mine AS SELECT 1 AS x").await.unwrap();
+    rows(&context, "CREATE TABLE mine AS SELECT 1 AS x")
+        .await
+        .unwrap();
     check(rows(&context, "SELECT x FROM mine").await, ["1"]);
-    let query = format!("CREATE VIEW v AS SELECT label FROM '{}'", testdata("shards"));
+    let query = format!(
+        "CREATE VIEW v AS SELECT label FROM '{}'",
+        testdata("shards")
+    );
     rows(&context, &query).await.unwrap();
     check(rows(&context, "SELECT sum(label) FROM v").await, ["341"]);
 }
@@ -110,14 +160,22 @@ async fn tables_of_a_session_come_first() {
 async fn a_pipe_is_read_once_and_queried_often() {
     let folder = Folder::new();
     let pipe = folder.name("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     let shard = std::fs::read(testdata("shards/train-00000-of-00004.tfrecord")).unwrap();
     let to = pipe.clone();
     let writer = std::thread::spawn(move || std::fs::write(to, shard).unwrap());
     let context = session();
     assert_eq!(counted(&context, &pipe).await, "50");
     writer.join().unwrap();
-    let query = format!("SELECT count(*) FROM '{pipe}' a JOIN '{pipe}' b ON a.city = b.city WHERE a.label < 0");
+    let query = format!(
+        "SELECT count(*) FROM '{pipe}' a JOIN '{pipe}' b ON a.city = b.city WHERE a.label < 0"
+    );
     check(rows(&context, &query).await, ["0"]);
 }
 
@@ -125,9 +183,19 @@ async fn a_pipe_is_read_once_and_queried_often() {
 async fn a_shard_spec_is_a_table_of_all_its_shards() {
     let context = session();
     let spec = testdata("shards/train@4");
-    check(rows(&context, &format!("SELECT count(*) FROM '{spec}'")).await, ["200"]);
-    let message = error(&context, &format!("SELECT count(*) FROM '{}'", testdata("shards/train@5"))).await;
-    assert!(message.contains("of 5 shards 5 are missing, the first train-00000-of-00005"), "{message}");
+    check(
+        rows(&context, &format!("SELECT count(*) FROM '{spec}'")).await,
+        ["200"],
+    );
+    let message = error(
+        &context,
+        &format!("SELECT count(*) FROM '{}'", testdata("shards/train@5")),
+    )
+    .await;
+    assert!(
+        message.contains("of 5 shards 5 are missing, the first train-00000-of-00005"),
+        "{message}"
+    );
     let message = error(&context, "SELECT count(*) FROM 'train@5'").await;
     assert!(message.contains("of 5 shards 5 are missing"), "{message}");
 }
@@ -138,7 +206,13 @@ fn a_source_that_blocks_does_not_block_others() {
     use std::{io::Write, sync::mpsc, thread, time::Duration};
     let folder = Folder::new();
     let (pipe, file) = (folder.name("pipe.tfrecord"), testdata("scalar.tfrecord"));
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     let context = session();
     let count = |source: &str| {
         let (context, query) = (context.clone(), format!("SELECT count(*) FROM '{source}'"));
@@ -152,8 +226,17 @@ fn a_source_that_blocks_does_not_block_others() {
     let waits = count(&pipe);
     // Opening succeeds after the other end has been opened for reading.
     let mut input = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
-    let others = count(&file).recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
+    let others = count(&file)
+        .recv_timeout(Duration::from_secs(60))
+        .unwrap()
+        .unwrap();
     input.write_all(&std::fs::read(&file).unwrap()).unwrap();
     drop(input);
-    assert_eq!(waits.recv_timeout(Duration::from_secs(60)).unwrap().unwrap(), others);
+    assert_eq!(
+        waits
+            .recv_timeout(Duration::from_secs(60))
+            .unwrap()
+            .unwrap(),
+        others
+    );
 }

@@ -28,12 +28,23 @@ async fn unknown_features_are_reported_once_per_scan() {
     let (context, notices) = session_with_notices();
     let query = format!("SELECT * FROM '{}'", folder.name("s-*"));
     assert_eq!(
-        context.sql(&query).await.unwrap().collect().await.unwrap().iter().map(|b| b.num_rows()).sum::<usize>(),
+        context
+            .sql(&query)
+            .await
+            .unwrap()
+            .collect()
+            .await
+            .unwrap()
+            .iter()
+            .map(|b| b.num_rows())
+            .sum::<usize>(),
         6000
     );
     let found = notices.lock().unwrap().clone();
     assert_eq!(found.len(), 1, "{found:?}");
-    let Notice::UnknownFeatures(unknown) = &found[0] else { panic!("{found:?}") };
+    let Notice::UnknownFeatures(unknown) = &found[0] else {
+        panic!("{found:?}")
+    };
     assert_eq!(unknown.names, ["late", "later"]);
     assert_eq!(
         found[0].to_string(),
@@ -46,7 +57,11 @@ async fn unknown_features_are_reported_once_per_scan() {
 async fn no_feature_is_unknown_if_the_sample_is_complete() {
     let folder = folder();
     let (context, notices) = session_with_notices();
-    rows(&context, "SET tfarrow.sample_records = 'all'").await.unwrap();
-    rows(&context, &format!("SELECT * FROM '{}'", folder.name("s-*"))).await.unwrap();
+    rows(&context, "SET tfarrow.sample_records = 'all'")
+        .await
+        .unwrap();
+    rows(&context, &format!("SELECT * FROM '{}'", folder.name("s-*")))
+        .await
+        .unwrap();
     assert!(notices.lock().unwrap().is_empty());
 }

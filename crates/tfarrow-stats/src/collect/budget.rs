@@ -8,7 +8,8 @@ const MAX_SAMPLE: usize = 16_384;
 const MIN_SAMPLE: usize = 1_024;
 /// Number of values of the samples of all features together, as long as [`MIN_SAMPLE`] allows it.
 const ALL_SAMPLES: usize = 4 << 20;
-/// Bytes of the sampled byte strings of all features together. A sample grows to twice its budget before it is cut.
+/// Bytes of the sampled byte strings of all features together. A sample grows to twice its budget
+/// before it is cut.
 const ALL_SAMPLED_BYTES: usize = 16 << 20;
 /// Largest number of distinct byte strings of one feature that are counted exactly.
 const MAX_DISTINCT: usize = 20_000;
@@ -37,9 +38,11 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget of each feature of a summary. `sets` is the number of data sets that share the memory.
+    /// Returns the budget of each feature of a summary. `sets` is the number of data sets that
+    /// share the memory.
     pub(crate) fn of(summary: &Summary, sets: usize) -> Self {
-        let has_strings = |feature: &&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
+        let has_strings =
+            |feature: &&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
         let strings = summary.features().filter(has_strings).count();
         Self::per_feature(summary.features().count() * sets, strings * sets)
     }

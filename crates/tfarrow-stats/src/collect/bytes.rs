@@ -37,7 +37,9 @@ impl BytesAccumulator {
     pub(crate) fn add(&mut self, value: &[u8], key: u64, budget: Budget) {
         let length = value.len() as u64;
         self.bytes += length;
-        self.lengths = Some(self.lengths.map_or((length, length), |(low, high)| (low.min(length), high.max(length))));
+        self.lengths = Some(self.lengths.map_or((length, length), |(low, high)| {
+            (low.min(length), high.max(length))
+        }));
         let is_utf8 = value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok();
         self.invalid_utf8 += u64::from(!is_utf8);
         let format = ValueFormat::of(value, is_text(value, is_utf8));
@@ -62,13 +64,17 @@ impl BytesAccumulator {
         matches!(self.distinct, DistinctValues::Counted(_)) || self.sample.is_all()
     }
 
-    /// Returns the values, in no particular order. If there are too many to count, they are those of the sample, with the
-    /// numbers of occurrences that the sample stands for.
+    /// Returns the values, in no particular order. If there are too many to count, they are those
+    /// of the sample, with the numbers of occurrences that the sample stands for.
     pub(crate) fn frequencies(&self) -> Vec<ValueFrequency<'_>> {
         let mut found = Vec::new();
         if let DistinctValues::Counted(counts) = &self.distinct {
             for (hash, held) in counts.iter() {
-                found.push(ValueFrequency { hash, value: &held.value, count: held.count as f64 });
+                found.push(ValueFrequency {
+                    hash,
+                    value: &held.value,
+                    count: held.count as f64,
+                });
             }
             return found;
         }
@@ -77,7 +83,11 @@ impl BytesAccumulator {
             sampled.entry(value.hash).or_insert((&value.value, 0)).1 += 1;
         }
         for (hash, (value, count)) in sampled {
-            found.push(ValueFrequency { hash, value, count: count as f64 * self.weight() });
+            found.push(ValueFrequency {
+                hash,
+                value,
+                count: count as f64 * self.weight(),
+            });
         }
         found
     }
@@ -95,7 +105,10 @@ impl BytesAccumulator {
             (one, other) => one.or(other),
         };
         self.invalid_utf8 += other.invalid_utf8;
-        self.formats.iter_mut().zip(other.formats).for_each(|(count, more)| *count += more);
+        self.formats
+            .iter_mut()
+            .zip(other.formats)
+            .for_each(|(count, more)| *count += more);
         self.images.merge(&other.images);
         self.distinct.merge(other.distinct, budget);
         self.sample.merge(other.sample, budget);

@@ -1,6 +1,8 @@
-//! The distinct byte strings of one feature: each with its count while they are few, then an estimate of their number.
+//! The distinct byte strings of one feature: each with its count while they are few, then an
+//! estimate of their number.
 //!
-//! Values are told apart by a hash of the whole value, so that of long values only the beginnings need to be kept.
+//! Values are told apart by a hash of the whole value, so that of long values only the beginnings
+//! need to be kept.
 //!
 //! ```text
 //! the distinct values                                     kept
@@ -38,7 +40,11 @@ pub(crate) struct HashedValue<'a> {
 impl<'a> HashedValue<'a> {
     /// Hashes a value.
     pub(crate) fn of(value: &'a [u8]) -> Self {
-        Self { hash: xxh3_64(value), bytes: value, length: value.len() as u64 }
+        Self {
+            hash: xxh3_64(value),
+            bytes: value,
+            length: value.len() as u64,
+        }
     }
 }
 
@@ -64,7 +70,13 @@ impl SampledValue {
     /// Keeps the beginning of a value.
     pub(crate) fn of(value: HashedValue<'_>) -> Self {
         let bytes = beginning(value.bytes).into();
-        Self { hash: value.hash, value: KeptValue { bytes, length: value.length } }
+        Self {
+            hash: value.hash,
+            value: KeptValue {
+                bytes,
+                length: value.length,
+            },
+        }
     }
 }
 
@@ -75,8 +87,8 @@ impl SampleValue for SampledValue {
     }
 }
 
-/// The exact counts of distinct values while they fit the budget; after that, an estimate of the number of distinct
-/// values.
+/// The exact counts of distinct values while they fit the budget; after that, an estimate of the
+/// number of distinct values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum DistinctValues {
     /// The number of occurrences of each value.
@@ -92,8 +104,8 @@ impl Default for DistinctValues {
 }
 
 impl DistinctValues {
-    /// Adds a value `times` times. The first value above the budget turns the counts into an estimate, which keeps no
-    /// value.
+    /// Adds a value `times` times. The first value above the budget turns the counts into an
+    /// estimate, which keeps no value.
     pub(crate) fn add(&mut self, value: HashedValue<'_>, times: u64, budget: Budget) {
         if let Self::Counted(counts) = self {
             if counts.add(value, times, budget) {
@@ -125,7 +137,15 @@ impl DistinctValues {
                     counts.cut();
                 }
                 for (hash, CountedValue { value, count }) in other.by_hash {
-                    self.add(HashedValue { hash, bytes: &value.bytes, length: value.length }, count, budget);
+                    self.add(
+                        HashedValue {
+                            hash,
+                            bytes: &value.bytes,
+                            length: value.length,
+                        },
+                        count,
+                        budget,
+                    );
                 }
             }
             Self::Estimated(mut more) => {
@@ -149,9 +169,11 @@ impl DistinctValues {
     /// Returns the values with their counts; `None` unless all values are kept whole.
     pub(crate) fn whole(&self) -> Option<impl Iterator<Item = (&[u8], u64)>> {
         match self {
-            Self::Counted(counts) if !counts.is_cut => {
-                Some(counts.iter().map(|(_, held)| (&*held.value.bytes, held.count)))
-            }
+            Self::Counted(counts) if !counts.is_cut => Some(
+                counts
+                    .iter()
+                    .map(|(_, held)| (&*held.value.bytes, held.count)),
+            ),
             Self::Counted(_) | Self::Estimated(_) => None,
         }
     }
@@ -162,7 +184,8 @@ impl DistinctValues {
 pub(crate) struct CountedValues {
     #[serde(serialize_with = "in_order")]
     by_hash: HashMap<u64, CountedValue, RandomState>,
-    /// Size of what is kept of all values together, which [`merge`](DistinctValues::merge) computes again.
+    /// Size of what is kept of all values together, which [`merge`](DistinctValues::merge) computes
+    /// again.
     #[serde(skip)]
     bytes: usize,
     /// Whether only the beginnings of values are kept: the values are larger than the budget.
@@ -186,13 +209,27 @@ impl CountedValues {
         if self.bytes + value.bytes.len() > budget.distinct_bytes {
             self.cut();
         }
-        let bytes = if self.is_cut { beginning(value.bytes) } else { value.bytes };
-        if self.by_hash.len() >= budget.distinct || self.bytes + bytes.len() > budget.distinct_bytes {
+        let bytes = if self.is_cut {
+            beginning(value.bytes)
+        } else {
+            value.bytes
+        };
+        if self.by_hash.len() >= budget.distinct || self.bytes + bytes.len() > budget.distinct_bytes
+        {
             return false;
         }
         self.bytes += bytes.len();
-        let kept = KeptValue { bytes: bytes.into(), length: value.length };
-        self.by_hash.insert(value.hash, CountedValue { value: kept, count: times });
+        let kept = KeptValue {
+            bytes: bytes.into(),
+            length: value.length,
+        };
+        self.by_hash.insert(
+            value.hash,
+            CountedValue {
+                value: kept,
+                count: times,
+            },
+        );
         true
     }
 
@@ -234,16 +271,24 @@ impl CountedValues {
 }
 
 /// Serializes counts in the order of their hashes, so that equal counts have equal bytes.
-fn in_order<S: Serializer>(counts: &HashMap<u64, CountedValue, RandomState>, serializer: S) -> Result<S::Ok, S::Error> {
-    counts.iter().collect::<BTreeMap<_, _>>().serialize(serializer)
+fn in_order<S: Serializer>(
+    counts: &HashMap<u64, CountedValue, RandomState>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    counts
+        .iter()
+        .collect::<BTreeMap<_, _>>()
+        .serialize(serializer)
 }
 
-/// The number of distinct values, from hashes that are the same on every machine. It depends on the set of values alone.
+/// The number of distinct values, from hashes that are the same on every machine. It depends on the
+/// set of values alone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum DistinctEstimate {
     /// The hashes, while they are few: a slice has a sketch for each of its features.
     Few(BTreeSet<u64>),
-    /// A HyperLogLog sketch with a standard error of about 0.8 %: 2^14 registers of 8 bits, from which the number is computed.
+    /// A HyperLogLog sketch with a standard error of about 0.8 %: 2^14 registers of 8 bits, from
+    /// which the number is computed.
     Many(#[serde(with = "registers")] HyperLogLog<PRECISION>),
 }
 
@@ -302,15 +347,24 @@ mod registers {
 
     use super::{MAX_RANK, PRECISION};
 
-    pub(super) fn serialize<S: Serializer>(sketch: &HyperLogLog<PRECISION>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        sketch: &HyperLogLog<PRECISION>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         sketch.get_registers().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<HyperLogLog<PRECISION>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<HyperLogLog<PRECISION>, D::Error> {
         let registers = Vec::<u8>::deserialize(deserializer)?;
         let is_valid = registers.len() == HyperLogLog::<PRECISION>::number_registers()
             && registers.iter().all(|rank| *rank <= MAX_RANK);
-        if is_valid { Ok(HyperLogLog::with_registers(registers)) } else { Err(D::Error::custom("no sketch")) }
+        if is_valid {
+            Ok(HyperLogLog::with_registers(registers))
+        } else {
+            Err(D::Error::custom("no sketch"))
+        }
     }
 }
 
@@ -318,7 +372,12 @@ mod registers {
 mod tests {
     use super::*;
 
-    const BUDGET: Budget = Budget { sample: 100, sample_bytes: 1 << 20, distinct: 20_000, distinct_bytes: 1 << 20 };
+    const BUDGET: Budget = Budget {
+        sample: 100,
+        sample_bytes: 1 << 20,
+        distinct: 20_000,
+        distinct_bytes: 1 << 20,
+    };
 
     fn values(of: impl Iterator<Item = u64>) -> DistinctValues {
         let mut values = DistinctValues::default();
@@ -329,25 +388,37 @@ mod tests {
     #[test]
     fn few_distinct_values_are_counted_and_many_estimated() {
         assert_eq!(values((0..10_000).map(|i| i % 7)).count(), (7, true));
-        assert_eq!(values(0..BUDGET.distinct as u64).count(), (BUDGET.distinct as u64, true));
+        assert_eq!(
+            values(0..BUDGET.distinct as u64).count(),
+            (BUDGET.distinct as u64, true)
+        );
         let (found, exact) = values(0..200_000).count();
         assert!(!exact && (195_000..205_000).contains(&found), "{found}");
     }
 
     #[test]
     fn the_result_does_not_depend_on_the_order() {
-        let parts = [values(0..15_000), values(10_000..26_000), values(26_000..90_000)];
+        let parts = [
+            values(0..15_000),
+            values(10_000..26_000),
+            values(26_000..90_000),
+        ];
         let whole = values((0..90_000).rev()).count();
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let mut merged = DistinctValues::default();
-            order.iter().for_each(|part| merged.merge(parts[*part].clone(), BUDGET));
+            order
+                .iter()
+                .for_each(|part| merged.merge(parts[*part].clone(), BUDGET));
             assert_eq!(merged.count(), whole);
         }
     }
 
     #[test]
     fn merged_counts_above_the_budget_become_an_estimate() {
-        let small = Budget { distinct: 100, ..BUDGET };
+        let small = Budget {
+            distinct: 100,
+            ..BUDGET
+        };
         let mut merged = DistinctValues::default();
         merged.merge(values(0..150), small);
         assert!(matches!(merged, DistinctValues::Estimated(_)));
@@ -359,35 +430,72 @@ mod tests {
     /// The counts of these values, added in this order.
     fn counted(values: &[Vec<u8>], budget: Budget) -> DistinctValues {
         let mut counts = DistinctValues::default();
-        values.iter().for_each(|value| counts.add(HashedValue::of(value), 1, budget));
+        values
+            .iter()
+            .for_each(|value| counts.add(HashedValue::of(value), 1, budget));
         counts
     }
 
     #[test]
     fn values_that_exceed_the_budget_of_bytes_are_cut_to_their_beginnings() {
-        let budget = Budget { distinct_bytes: 1_100, ..BUDGET };
-        let values: Vec<_> = (0..4_u8).map(|i| [vec![b'a'; 299], vec![i]].concat()).collect();
+        let budget = Budget {
+            distinct_bytes: 1_100,
+            ..BUDGET
+        };
+        let values: Vec<_> = (0..4_u8)
+            .map(|i| [vec![b'a'; 299], vec![i]].concat())
+            .collect();
         assert_eq!(counted(&values[..3], budget).whole().unwrap().count(), 3);
         assert!(counted(&values, budget).whole().is_none());
         // Beginnings of 256 bytes.
-        assert_eq!(counted(&values[..3], Budget { distinct_bytes: 3 * 256, ..BUDGET }).count(), (3, true));
-        assert_eq!(counted(&values, Budget { distinct_bytes: 3 * 256, ..BUDGET }).count(), (4, false));
+        assert_eq!(
+            counted(
+                &values[..3],
+                Budget {
+                    distinct_bytes: 3 * 256,
+                    ..BUDGET
+                }
+            )
+            .count(),
+            (3, true)
+        );
+        assert_eq!(
+            counted(
+                &values,
+                Budget {
+                    distinct_bytes: 3 * 256,
+                    ..BUDGET
+                }
+            )
+            .count(),
+            (4, false)
+        );
     }
 
     #[test]
     fn long_values_with_a_common_beginning_are_different_values() {
-        let budget = Budget { distinct_bytes: 3_000, ..BUDGET };
+        let budget = Budget {
+            distinct_bytes: 3_000,
+            ..BUDGET
+        };
         let value = |i: u8| [vec![b'a'; 1_500], vec![i]].concat();
         let values = [value(1), value(2), value(1), value(3)];
         let bytes = |counts: &DistinctValues| postcard::to_stdvec(counts).unwrap();
         let whole = counted(&values, budget);
-        let DistinctValues::Counted(counts) = &whole else { panic!("{whole:?}") };
-        let mut found: Vec<_> = counts.iter().map(|(_, held)| (held.count, held.value.bytes.len())).collect();
+        let DistinctValues::Counted(counts) = &whole else {
+            panic!("{whole:?}")
+        };
+        let mut found: Vec<_> = counts
+            .iter()
+            .map(|(_, held)| (held.count, held.value.bytes.len()))
+            .collect();
         found.sort_unstable();
         assert_eq!(found, [(1, 256), (1, 256), (2, 256)]);
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]] {
             let mut merged = DistinctValues::default();
-            order.iter().for_each(|at| merged.merge(counted(&values[*at..=*at], budget), budget));
+            order
+                .iter()
+                .for_each(|at| merged.merge(counted(&values[*at..=*at], budget), budget));
             assert_eq!(bytes(&merged), bytes(&whole));
         }
     }

@@ -16,7 +16,8 @@ use super::{
 pub(crate) struct FeatureAccumulator {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// The hash of the name and the role, for the keys of its lists. Not needed once all records are added.
+    /// The hash of the name and the role, for the keys of its lists. Not needed once all records
+    /// are added.
     #[serde(skip)]
     pub(crate) key: u64,
     /// Samples of the lengths of lists, indexed by [`Kind`].
@@ -80,8 +81,14 @@ impl FeatureAccumulator {
 
     /// Adds the values that another thread has accumulated.
     pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
-        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, budget));
-        self.empty.iter_mut().zip(other.empty).for_each(|(own, other)| *own += other);
+        self.lengths
+            .iter_mut()
+            .zip(other.lengths)
+            .for_each(|(own, other)| own.merge(other, budget));
+        self.empty
+            .iter_mut()
+            .zip(other.empty)
+            .for_each(|(own, other)| *own += other);
         if let Some(other) = other.bytes {
             self.bytes.get_or_insert_default().merge(*other, budget);
         }
@@ -95,7 +102,9 @@ impl FeatureAccumulator {
 
     /// Reduces the accumulator to a smaller budget.
     pub(crate) fn shrink(&mut self, budget: Budget) {
-        self.lengths.iter_mut().for_each(|lengths| lengths.cut(budget));
+        self.lengths
+            .iter_mut()
+            .for_each(|lengths| lengths.cut(budget));
         if let Some(bytes) = &mut self.bytes {
             bytes.shrink(budget);
         }

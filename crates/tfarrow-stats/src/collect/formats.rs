@@ -95,9 +95,51 @@ impl ValueFormat {
             [0xff, 0xd8, 0xff, ..] => Self::Jpeg,
             [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Self::Png,
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Self::Gif,
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Self::WebP,
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Self::Wav,
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', b' ', ..] => Self::Avi,
+            [
+                b'R',
+                b'I',
+                b'F',
+                b'F',
+                _,
+                _,
+                _,
+                _,
+                b'W',
+                b'E',
+                b'B',
+                b'P',
+                ..,
+            ] => Self::WebP,
+            [
+                b'R',
+                b'I',
+                b'F',
+                b'F',
+                _,
+                _,
+                _,
+                _,
+                b'W',
+                b'A',
+                b'V',
+                b'E',
+                ..,
+            ] => Self::Wav,
+            [
+                b'R',
+                b'I',
+                b'F',
+                b'F',
+                _,
+                _,
+                _,
+                _,
+                b'A',
+                b'V',
+                b'I',
+                b' ',
+                ..,
+            ] => Self::Avi,
             [b'I', b'I', b'*', 0, ..] | [b'M', b'M', 0, b'*', ..] => Self::Tiff,
             [_, _, _, _, b'f', b't', b'y', b'p', ..] if !is_text => Self::Mp4,
             [0x1a, 0x45, 0xdf, 0xa3, ..] => Self::WebM,
@@ -121,7 +163,10 @@ impl ValueFormat {
 
     /// Returns whether the format is an image format.
     pub fn is_image(self) -> bool {
-        matches!(self, Self::Jpeg | Self::Png | Self::Gif | Self::WebP | Self::Bmp)
+        matches!(
+            self,
+            Self::Jpeg | Self::Png | Self::Gif | Self::WebP | Self::Bmp
+        )
     }
 
     /// Returns the name that reports print.
@@ -155,22 +200,31 @@ impl ValueFormat {
     }
 }
 
-/// Returns whether a value is UTF-8 (`is_utf8`) without control characters, by the rule for columns of text.
+/// Returns whether a value is UTF-8 (`is_utf8`) without control characters, by the rule for columns
+/// of text.
 pub(crate) fn is_text(value: &[u8], is_utf8: bool) -> bool {
     is_utf8 && !has_control_character(value)
 }
 
 fn is_json(value: &[u8]) -> bool {
     let text = value.trim_ascii();
-    matches!((text.first(), text.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))) && text.len() > 1
+    matches!(
+        (text.first(), text.last()),
+        (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))
+    ) && text.len() > 1
 }
 
-/// Returns whether a value begins with field 1, a `DataType` of one byte, and field 2, a `TensorShapeProto` of less
-/// than 128 bytes that is empty or begins with its field 2.
+/// Returns whether a value begins with field 1, a `DataType` of one byte, and field 2, a
+/// `TensorShapeProto` of less than 128 bytes that is empty or begins with its field 2.
 fn is_tensor(value: &[u8]) -> bool {
-    let [0x08, 1..=30, 0x12, length, rest @ ..] = value else { return false };
+    let [0x08, 1..=30, 0x12, length, rest @ ..] = value else {
+        return false;
+    };
     let length = usize::from(*length);
-    length < 0x80 && rest.get(..length).is_some_and(|shape| shape.is_empty() || shape.first() == Some(&0x12))
+    length < 0x80
+        && rest
+            .get(..length)
+            .is_some_and(|shape| shape.is_empty() || shape.first() == Some(&0x12))
 }
 
 #[cfg(test)]
@@ -179,7 +233,9 @@ mod tests {
 
     #[test]
     fn formats_are_recognized_by_their_first_bytes() {
-        let of = |value: &[u8]| ValueFormat::of(value, is_text(value, std::str::from_utf8(value).is_ok())).name();
+        let of = |value: &[u8]| {
+            ValueFormat::of(value, is_text(value, std::str::from_utf8(value).is_ok())).name()
+        };
         for (value, expect) in [
             (&b""[..], "empty"),
             (b"words", "text"),

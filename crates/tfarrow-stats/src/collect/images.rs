@@ -36,6 +36,8 @@ impl ImageAccumulator {
     /// Extends the ranges of both sides.
     fn widen(&mut self, more: [(u32, u32); 2]) {
         let held = self.sizes.get_or_insert(more);
-        held.iter_mut().zip(more).for_each(|(held, more)| *held = (held.0.min(more.0), held.1.max(more.1)));
+        held.iter_mut()
+            .zip(more)
+            .for_each(|(held, more)| *held = (held.0.min(more.0), held.1.max(more.1)));
     }
 }

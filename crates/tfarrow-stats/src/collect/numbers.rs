@@ -29,14 +29,17 @@ impl NumberValue {
 }
 
 /// A value of an `Int64List` or a `FloatList`.
-pub(crate) trait Number: Summand + PartialOrd + SampleValue + std::fmt::Debug + 'static {
+pub(crate) trait Number:
+    Summand + PartialOrd + SampleValue + std::fmt::Debug + 'static
+{
     /// Returns the value as a float; integers beyond 2^53 may be rounded.
     fn to_f64(self) -> f64;
 
     /// Returns the value as it is.
     fn to_value(self) -> NumberValue;
 
-    /// Returns the value, and 0 for -0: which of two equal values is the smallest would depend on their order.
+    /// Returns the value, and 0 for -0: which of two equal values is the smallest would depend on
+    /// their order.
     fn with_one_zero(self) -> Self;
 }
 
@@ -145,7 +148,8 @@ impl<T: Number> NumberAccumulator<T> {
         (min.to_f64(), max.to_f64())
     }
 
-    /// Returns the minimum and the maximum, which may be infinite; both are NaN if there is no value other than NaN.
+    /// Returns the minimum and the maximum, which may be infinite; both are NaN if there is no
+    /// value other than NaN.
     pub(crate) fn ends(&self) -> (NumberValue, NumberValue) {
         let infinity = |count: u64, infinity| (count > 0).then_some(NumberValue::Float(infinity));
         let below = infinity(self.negative_infinities, f64::NEG_INFINITY);
@@ -153,12 +157,17 @@ impl<T: Number> NumberAccumulator<T> {
         let low = self.finite.map(|(low, _)| low.to_value());
         let high = self.finite.map(|(_, high)| high.to_value());
         let none = NumberValue::Float(f64::NAN);
-        (below.or(low).or(above).unwrap_or(none), above.or(high).or(below).unwrap_or(none))
+        (
+            below.or(low).or(above).unwrap_or(none),
+            above.or(high).or(below).unwrap_or(none),
+        )
     }
 
-    /// Returns the mean: infinite if there are infinities of one sign, NaN if there are infinities of both.
+    /// Returns the mean: infinite if there are infinities of one sign, NaN if there are infinities
+    /// of both.
     pub(crate) fn mean(&self) -> f64 {
-        self.infinite_sum().unwrap_or_else(|| self.moments.sum::<T>() / self.count() as f64)
+        self.infinite_sum()
+            .unwrap_or_else(|| self.moments.sum::<T>() / self.count() as f64)
     }
 
     /// Returns the population standard deviation; NaN if a value is infinite.
@@ -185,7 +194,10 @@ impl<T: Number> NumberAccumulator<T> {
 fn widen<T: Number>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
     Some(match range {
         None => (value, value),
-        Some((low, high)) => (if value < low { value } else { low }, if value > high { value } else { high }),
+        Some((low, high)) => (
+            if value < low { value } else { low },
+            if value > high { value } else { high },
+        ),
     })
 }
 

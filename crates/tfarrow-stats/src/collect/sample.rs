@@ -1,8 +1,10 @@
-//! A random sample of a stream: the values with the smallest hashes of their places (bottom-k sampling).
+//! A random sample of a stream: the values with the smallest hashes of their places (bottom-k
+//! sampling).
 //!
-//! A value's place is its shard, record, feature, list and index, so that the sample depends on the data set alone: samples of parts
-//! merge to the sample of the union, whatever the number of threads. (A quantile sketch would depend on the order of the
-//! values.) A sample that has not reached its budget has all values.
+//! A value's place is its shard, record, feature, list and index, so that the sample depends on the
+//! data set alone: samples of parts merge to the sample of the union, whatever the number of
+//! threads. (A quantile sketch would depend on the order of the values.) A sample that has not
+//! reached its budget has all values.
 //!
 //! ```text
 //! budget of 3 values           kept                    last
@@ -11,8 +13,8 @@
 //! merged                       2 3 4                   4
 //! ```
 //!
-//! The error of a quantile of a sample of 16,384 values is below 0.0127, as a share of all values, with a probability of
-//! 99 % (Dvoretzky, Kiefer and Wolfowitz).
+//! The error of a quantile of a sample of 16,384 values is below 0.0127, as a share of all values,
+//! with a probability of 99 % (Dvoretzky, Kiefer and Wolfowitz).
 
 use serde::{Deserialize, Serialize, Serializer};
 use tfarrow_codec::Place;
@@ -29,7 +31,8 @@ impl SampleKey {
         Self(mix(mix(u64::from(place.shard)) ^ place.record))
     }
 
-    /// Returns the key of a list of the record, by the key of its feature and the list's index in the feature.
+    /// Returns the key of a list of the record, by the key of its feature and the list's index in
+    /// the feature.
     pub(crate) fn of_list(self, feature: u64, list: u64) -> Self {
         Self(mix(self.0 ^ feature ^ list.wrapping_mul(ODD)))
     }
@@ -64,8 +67,8 @@ impl SampleValue for u64 {}
 impl SampleValue for i64 {}
 impl SampleValue for f32 {}
 
-/// The values with the smallest keys, as many as the budget allows in number and in bytes. `kept` may have up to twice
-/// the budget between two cuts.
+/// The values with the smallest keys, as many as the budget allows in number and in bytes. `kept`
+/// may have up to twice the budget between two cuts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "T: Serialize"))]
 pub(crate) struct ValueSample<T> {
@@ -83,7 +86,12 @@ pub(crate) struct ValueSample<T> {
 
 impl<T> Default for ValueSample<T> {
     fn default() -> Self {
-        Self { kept: Vec::new(), bytes: 0, seen: 0, last: u64::MAX }
+        Self {
+            kept: Vec::new(),
+            bytes: 0,
+            seen: 0,
+            last: u64::MAX,
+        }
     }
 }
 
@@ -102,14 +110,20 @@ impl<T: SampleValue> ValueSample<T> {
         }
     }
 
-    /// Cuts the sample to its budget. The kept values are a prefix of all values in the order of their keys, so that
-    /// earlier cuts to a larger budget do not affect the result.
+    /// Cuts the sample to its budget. The kept values are a prefix of all values in the order of
+    /// their keys, so that earlier cuts to a larger budget do not affect the result.
     #[cold]
     pub(crate) fn cut(&mut self, budget: Budget) {
         if self.kept.len() > budget.sample && budget.sample > 0 {
-            self.kept.select_nth_unstable_by_key(budget.sample - 1, |(key, _)| *key);
+            self.kept
+                .select_nth_unstable_by_key(budget.sample - 1, |(key, _)| *key);
             self.kept.truncate(budget.sample);
-            self.last = self.kept.iter().map(|(key, _)| *key).max().unwrap_or(self.last);
+            self.last = self
+                .kept
+                .iter()
+                .map(|(key, _)| *key)
+                .max()
+                .unwrap_or(self.last);
             self.bytes = self.kept.iter().map(|(_, value)| value.bytes()).sum();
         }
         if self.bytes > budget.sample_bytes {
@@ -117,12 +131,20 @@ impl<T: SampleValue> ValueSample<T> {
             let mut bytes = 0;
             let fits = |(_, value): &&(u64, T)| {
                 let with = bytes + value.bytes();
-                bytes = if with <= budget.sample_bytes { with } else { bytes };
+                bytes = if with <= budget.sample_bytes {
+                    with
+                } else {
+                    bytes
+                };
                 bytes == with
             };
             let count = self.kept.iter().take_while(fits).count();
-            // A value that is added later, with a key below that of the first value that does not fit, may fit.
-            self.last = self.kept.get(count).map_or(self.last, |(key, _)| key.saturating_sub(1));
+            // A value that is added later, with a key below that of the first value that does not
+            // fit, may fit.
+            self.last = self
+                .kept
+                .get(count)
+                .map_or(self.last, |(key, _)| key.saturating_sub(1));
             self.kept.truncate(count);
             self.bytes = bytes;
         }
@@ -134,7 +156,8 @@ impl<T: SampleValue> ValueSample<T> {
         self.last = self.last.min(other.last);
         let last = self.last;
         self.kept.retain(|(key, _)| *key <= last);
-        self.kept.extend(other.kept.into_iter().filter(|(key, _)| *key <= last));
+        self.kept
+            .extend(other.kept.into_iter().filter(|(key, _)| *key <= last));
         self.bytes = self.kept.iter().map(|(_, value)| value.bytes()).sum();
         self.cut(budget);
     }
@@ -167,7 +190,10 @@ impl<T: SampleValue> ValueSample<T> {
 }
 
 /// Serializes values in the order of their keys, so that equal samples have equal bytes.
-fn by_key<T: Serialize, S: Serializer>(kept: &[(u64, T)], serializer: S) -> Result<S::Ok, S::Error> {
+fn by_key<T: Serialize, S: Serializer>(
+    kept: &[(u64, T)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let mut sorted: Vec<_> = kept.iter().collect();
     sorted.sort_unstable_by_key(|(key, _)| *key);
     sorted.serialize(serializer)
@@ -184,11 +210,20 @@ mod tests {
     }
 
     fn place(record: u64) -> Place {
-        Place { shard: 3, record, offset: None }
+        Place {
+            shard: 3,
+            record,
+            offset: None,
+        }
     }
 
     fn budget(sample: usize) -> Budget {
-        Budget { sample, sample_bytes: 4_000, distinct: 0, distinct_bytes: 0 }
+        Budget {
+            sample,
+            sample_bytes: 4_000,
+            distinct: 0,
+            distinct_bytes: 0,
+        }
     }
 
     fn sampled<T: SampleValue>(
@@ -198,7 +233,9 @@ mod tests {
     ) -> ValueSample<T> {
         let mut sample = ValueSample::default();
         for record in records {
-            let key = SampleKey::of_record(place(record)).of_list(0, 0).of_value(0);
+            let key = SampleKey::of_record(place(record))
+                .of_list(0, 0)
+                .of_value(0);
             sample.add(key, budget(size), || value(record));
         }
         sample
@@ -219,7 +256,10 @@ mod tests {
         for count in [10, 64, 65, 5_000] {
             let mut whole = sample(0..count, 64);
             whole.cut(budget(64));
-            let (odd, even) = (sample((0..count).rev().filter(|i| i % 2 == 1), 64), sample((0..count).step_by(2), 64));
+            let (odd, even) = (
+                sample((0..count).rev().filter(|i| i % 2 == 1), 64),
+                sample((0..count).step_by(2), 64),
+            );
             let mut merged = even;
             merged.merge(odd, budget(64));
             merged.cut(budget(64));
@@ -231,7 +271,8 @@ mod tests {
 
     #[test]
     fn long_values_are_bounded_in_bytes_in_any_order() {
-        let value = |record: u64| vec![record as u8; 100 + 37 * (record % 9) as usize].into_boxed_slice();
+        let value =
+            |record: u64| vec![record as u8; 100 + 37 * (record % 9) as usize].into_boxed_slice();
         for count in [3, 10, 64, 5_000] {
             let mut whole = sampled(0..count, 64, value);
             assert!(whole.bytes < 2 * 4_000);
@@ -243,8 +284,15 @@ mod tests {
             let mut merged = odd;
             merged.merge(even, budget(64));
             assert_eq!(sorted(&merged), sorted(&whole), "{count}");
-            assert_eq!(merged.bytes, whole.values().map(SampleValue::bytes).sum::<usize>());
-            assert!(whole.bytes <= 4_000 && (whole.bytes > 3_500 || whole.is_all()), "{count}: {}", whole.bytes);
+            assert_eq!(
+                merged.bytes,
+                whole.values().map(SampleValue::bytes).sum::<usize>()
+            );
+            assert!(
+                whole.bytes <= 4_000 && (whole.bytes > 3_500 || whole.is_all()),
+                "{count}: {}",
+                whole.bytes
+            );
         }
     }
 
@@ -252,7 +300,11 @@ mod tests {
     fn long_values_are_the_longest_prefix_whatever_the_order() {
         // Few values fit, so that parts have different first values that do not fit.
         let value = |record: u64| vec![0_u8; (record * 7_919 % 1_900) as usize].into_boxed_slice();
-        let key = |record: u64| SampleKey::of_record(place(record)).of_list(0, 0).of_value(0);
+        let key = |record: u64| {
+            SampleKey::of_record(place(record))
+                .of_list(0, 0)
+                .of_value(0)
+        };
         for count in 1..60 {
             let mut records: Vec<_> = (0..count).collect();
             records.sort_unstable_by_key(|record| key(*record));
@@ -261,7 +313,11 @@ mod tests {
                 bytes += value(*record).bytes();
                 bytes <= 4_000
             };
-            let mut longest: Vec<_> = records.into_iter().take_while(fits).map(|record| value(record).len()).collect();
+            let mut longest: Vec<_> = records
+                .into_iter()
+                .take_while(fits)
+                .map(|record| value(record).len())
+                .collect();
             longest.sort_unstable();
             for parts in 1..=count {
                 let mut merged = ValueSample::default();

@@ -1,7 +1,7 @@
 //! Slicing: the statistics of a data set, and of its records by the values of one feature.
 //!
-//! As in TFDV, a record is in the slice of each value that the feature has in it; a record without a value is in no
-//! slice.
+//! As in TFDV, a record is in the slice of each value that the feature has in it; a record without
+//! a value is in no slice.
 
 use std::{collections::BTreeMap, error::Error as StdError, fmt, ops::ControlFlow};
 
@@ -14,7 +14,9 @@ use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, Error, OnProgress, Shard};
 use tfarrow_scan::{InferOptions, Inferred, RowLosses};
 
-use super::{Statistics, StatisticsMerger, StatisticsObserver, StatisticsState, feature::FeatureAccumulator};
+use super::{
+    Statistics, StatisticsMerger, StatisticsObserver, StatisticsState, feature::FeatureAccumulator,
+};
 use crate::excerpt::text_or_bytes;
 
 /// Largest number of slices. Each slice takes as much memory as a data set.
@@ -68,7 +70,8 @@ pub struct Slice {
 pub struct SlicedStatistics {
     /// The statistics of all records.
     pub all: Statistics,
-    /// The slices, in descending order of their numbers of records, then in the order of their values.
+    /// The slices, in descending order of their numbers of records, then in the order of their
+    /// values.
     pub slices: Vec<Slice>,
     /// Number of records that are in no slice.
     pub without: u64,
@@ -83,8 +86,9 @@ pub enum SliceError {
     Absent(String, Vec<String>),
     /// The feature has more than [`MAX_SLICES`] values.
     TooMany(String),
-    /// The feature (first field) has values that cannot be sliced by (second field): floats, or byte strings that are
-    /// too long. The third field is the file, record and byte offset of such a value.
+    /// The feature (first field) has values that cannot be sliced by (second field): floats, or
+    /// byte strings that are too long. The third field is the file, record and byte offset of such
+    /// a value.
     Unsupported(String, &'static str, String),
 }
 
@@ -93,10 +97,22 @@ impl fmt::Display for SliceError {
         match self {
             Self::Read(error) => error.fmt(f),
             Self::Absent(name, all) => {
-                let named = all.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let named = all
+                    .iter()
+                    .take(MAX_NAMED)
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ");
                 let more = all.len().saturating_sub(MAX_NAMED);
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                write!(f, "no record has a feature {name:?} to slice by; there are {named}{more}")
+                let more = if more > 0 {
+                    format!(" and {more} more")
+                } else {
+                    String::new()
+                };
+                write!(
+                    f,
+                    "no record has a feature {name:?} to slice by; there are {named}{more}"
+                )
             }
             Self::TooMany(name) => write!(
                 f,
@@ -126,8 +142,8 @@ impl Statistics {
     ///
     /// # Errors
     /// [`SliceError::Read`] with the errors of [`infer_observed`](tfarrow_scan::infer_observed);
-    /// [`SliceError::Absent`], [`SliceError::TooMany`] and [`SliceError::Unsupported`] for a feature that the data set
-    /// cannot be sliced by.
+    /// [`SliceError::Absent`], [`SliceError::TooMany`] and [`SliceError::Unsupported`] for a
+    /// feature that the data set cannot be sliced by.
     pub fn collect_sliced(
         shards: &[Shard],
         options: &InferOptions,
@@ -179,7 +195,14 @@ impl SlicesByValue {
             None => progress(bytes, records),
         };
         let limits = options.read.limits;
-        let begin = || SliceObserver { by, limits, failure: &failure, slices: BTreeMap::new(), sliced: 0, shrunk: 0 };
+        let begin = || SliceObserver {
+            by,
+            limits,
+            failure: &failure,
+            slices: BTreeMap::new(),
+            sliced: 0,
+            shrunk: 0,
+        };
         let counted = Statistics::collect_with(shards, options, &on_progress, begin);
         if let Some(failure) = failed() {
             return Err(failure.into_error(by, shards));
@@ -212,40 +235,74 @@ impl SlicesByValue {
     /// Returns the state of the statistics of a part, and of its slices.
     fn into_state(self, all: Statistics) -> SlicedState {
         let count = self.by_value.len();
-        let slice = |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
-            let merged = Statistics::merge_values(of_slice(summary, &all), values.into_iter(), 1 + count);
-            SliceState { value, statistics: merged.into_state() }
-        };
+        let slice =
+            |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
+                let merged = Statistics::merge_values(
+                    of_slice(summary, &all),
+                    values.into_iter(),
+                    1 + count,
+                );
+                SliceState {
+                    value,
+                    statistics: merged.into_state(),
+                }
+            };
         let slices = self.by_value.into_iter().map(slice).collect();
-        SlicedState { all: all.into_state(), slices, sliced: self.sliced }
+        SlicedState {
+            all: all.into_state(),
+            slices,
+            sliced: self.sliced,
+        }
     }
 
     /// Returns the statistics of a complete data set.
     fn finish(self, all: Statistics, by: &str) -> Result<SlicedStatistics, SliceError> {
         let is_feature = |feature: &&FeatureSummary| feature.role == Role::Feature;
-        if !all.inferred.summary.features().any(|feature| is_feature(&feature) && feature.name == by) {
+        if !all
+            .inferred
+            .summary
+            .features()
+            .any(|feature| is_feature(&feature) && feature.name == by)
+        {
             let features = all.inferred.summary.features().filter(is_feature);
-            return Err(SliceError::Absent(by.to_owned(), features.map(|feature| feature.name.clone()).collect()));
+            return Err(SliceError::Absent(
+                by.to_owned(),
+                features.map(|feature| feature.name.clone()).collect(),
+            ));
         }
         let without = all.inferred.summary.records().saturating_sub(self.sliced);
         let count = self.by_value.len();
         if count > MAX_SLICES {
             return Err(SliceError::TooMany(by.to_owned()));
         }
-        let slice = |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
-            let statistics = Statistics::merge_values(of_slice(summary, &all), values.into_iter(), 1 + count);
-            Slice { value, statistics }
-        };
+        let slice =
+            |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
+                let statistics = Statistics::merge_values(
+                    of_slice(summary, &all),
+                    values.into_iter(),
+                    1 + count,
+                );
+                Slice { value, statistics }
+            };
         let mut slices: Vec<_> = self.by_value.into_iter().map(slice).collect();
         // The sort is stable, so that slices of equal size stay in the order of their values.
         slices.sort_by_key(|slice| std::cmp::Reverse(slice.statistics.inferred.summary.records()));
-        Ok(SlicedStatistics { all, slices, without })
+        Ok(SlicedStatistics {
+            all,
+            slices,
+            without,
+        })
     }
 }
 
 /// Returns the inference of a slice of a data set.
 fn of_slice(summary: Summary, all: &Statistics) -> Inferred {
-    let Inferred { names, sampled, is_events, .. } = &all.inferred;
+    let Inferred {
+        names,
+        sampled,
+        is_events,
+        ..
+    } = &all.inferred;
     Inferred {
         summary,
         names: names.clone(),
@@ -256,7 +313,8 @@ fn of_slice(summary: Summary, all: &Statistics) -> Inferred {
     }
 }
 
-/// Merges the statistics of all parts of a data set and of their slices, as [`StatisticsMerger`] does.
+/// Merges the statistics of all parts of a data set and of their slices, as [`StatisticsMerger`]
+/// does.
 #[derive(Debug)]
 pub(crate) struct SlicesMerger {
     /// The name of the feature.
@@ -270,7 +328,13 @@ pub(crate) struct SlicesMerger {
 impl SlicesMerger {
     /// Creates a merger of parts that were read with these options.
     pub(crate) fn new(by: String, options: &InferOptions) -> Self {
-        Self { by, all: StatisticsMerger::new(options), slices: BTreeMap::new(), sliced: 0, options: *options }
+        Self {
+            by,
+            all: StatisticsMerger::new(options),
+            slices: BTreeMap::new(),
+            sliced: 0,
+            options: *options,
+        }
     }
 
     /// Adds a part.
@@ -281,17 +345,26 @@ impl SlicesMerger {
         self.all.add(part.all).map_err(SliceError::Read)?;
         self.sliced += part.sliced;
         for slice in &part.slices {
-            self.slices.entry(slice.value.clone()).or_insert_with(|| StatisticsMerger::new(&self.options));
+            self.slices
+                .entry(slice.value.clone())
+                .or_insert_with(|| StatisticsMerger::new(&self.options));
         }
         if self.slices.len() > MAX_SLICES {
             return Err(SliceError::TooMany(self.by.clone()));
         }
-        // Further parts can only have more slices. All of them share the memory with the complete data set.
+        // Further parts can only have more slices. All of them share the memory with the complete
+        // data set.
         let sets = 1 + self.slices.len();
-        part.slices.into_iter().try_for_each(|SliceState { value, statistics }| match self.slices.get_mut(&value) {
-            Some(merger) => merger.add_to_set(statistics, sets).map_err(SliceError::Read),
-            None => Ok(()),
-        })
+        part.slices
+            .into_iter()
+            .try_for_each(
+                |SliceState { value, statistics }| match self.slices.get_mut(&value) {
+                    Some(merger) => merger
+                        .add_to_set(statistics, sets)
+                        .map_err(SliceError::Read),
+                    None => Ok(()),
+                },
+            )
     }
 
     /// Returns the statistics of the data set, once all parts were added.
@@ -299,7 +372,10 @@ impl SlicesMerger {
     /// # Errors
     /// [`SliceError::Absent`].
     pub(crate) fn finish(self, names: Vec<String>) -> Result<SlicedStatistics, SliceError> {
-        let mut merged = SlicesByValue { sliced: self.sliced, ..SlicesByValue::default() };
+        let mut merged = SlicesByValue {
+            sliced: self.sliced,
+            ..SlicesByValue::default()
+        };
         for (value, merger) in self.slices {
             let Statistics { inferred, values } = merger.finish(Vec::new());
             merged.by_value.insert(value, (inferred.summary, values));
@@ -356,8 +432,14 @@ impl SliceFailure {
         match self {
             Self::TooMany => SliceError::TooMany(by.to_owned()),
             Self::Unsupported(place, what) => {
-                let path = shards.get(place.shard as usize).map(|shard| shard.path.display().to_string());
-                SliceError::Unsupported(by.to_owned(), what, format!("{}: {place}", path.unwrap_or_default()))
+                let path = shards
+                    .get(place.shard as usize)
+                    .map(|shard| shard.path.display().to_string());
+                SliceError::Unsupported(
+                    by.to_owned(),
+                    what,
+                    format!("{}: {place}", path.unwrap_or_default()),
+                )
             }
         }
     }
@@ -380,8 +462,8 @@ struct SliceObserver<'a> {
 }
 
 impl SliceObserver<'_> {
-    /// Stops all threads. Of the reasons that threads report before they stop, unsupported values come before too many
-    /// values, and the first in data-set order is kept.
+    /// Stops all threads. Of the reasons that threads report before they stop, unsupported values
+    /// come before too many values, and the first in data-set order is kept.
     fn fail(&self, failure: SliceFailure) {
         let mut held = self.failure.lock();
         *held = Some(held.map_or(failure, |held| held.min(failure)));
@@ -398,7 +480,9 @@ impl SliceObserver<'_> {
             match list {
                 ValueList::Unset | ValueList::Float([]) => {}
                 ValueList::Float(_) => unfit = Some("floats"),
-                ValueList::Int64(list) => values.extend(list.iter().map(|value| SliceValue::Int64(*value))),
+                ValueList::Int64(list) => {
+                    values.extend(list.iter().map(|value| SliceValue::Int64(*value)))
+                }
                 ValueList::Bytes(list) => list.each(|value| match value.len() <= MAX_VALUE_BYTES {
                     true => values.push(SliceValue::Bytes(value.into())),
                     false => unfit = Some("long values"),
@@ -457,22 +541,46 @@ mod tests {
         sample::{SampleKey, SampleValue},
     };
 
-    /// The statistics of a part of a data set with long values of the feature `t`, as many as `budget` allows.
+    /// The statistics of a part of a data set with long values of the feature `t`, as many as
+    /// `budget` allows.
     fn statistics(part: u64, budget: Budget) -> StatisticsState {
         // {"t": "x"}
         let payload = [10, 12, 10, 10, 10, 1, b't', 18, 5, 10, 3, 10, 1, b'x'];
         let mut summary = Summary::new(0);
-        summary.observe(&Records::from_payloads([&payload[..]]).unwrap(), VerifyCrc::Never).unwrap();
+        summary
+            .observe(
+                &Records::from_payloads([&payload[..]]).unwrap(),
+                VerifyCrc::Never,
+            )
+            .unwrap();
         let mut feature = FeatureAccumulator::new("t", Role::Feature);
         let bytes = feature.bytes.insert(Box::<BytesAccumulator>::default());
         for record in 0..1_000 {
-            let key = SampleKey::of_record(Place { shard: part as u32, record, offset: None }).of_value(0);
-            bytes.sample.add(key, budget, || SampledValue::of(HashedValue::of(&[0; 250])));
+            let key = SampleKey::of_record(Place {
+                shard: part as u32,
+                record,
+                offset: None,
+            })
+            .of_value(0);
+            bytes
+                .sample
+                .add(key, budget, || SampledValue::of(HashedValue::of(&[0; 250])));
         }
         bytes.sample.cut(budget);
         let (names, skipped, losses) = (Vec::new(), DamageReport::default(), RowLosses::default());
-        let inferred = Inferred { summary, names, sampled: None, skipped, losses, is_events: false }.into_state();
-        StatisticsState { inferred, values: vec![feature] }
+        let inferred = Inferred {
+            summary,
+            names,
+            sampled: None,
+            skipped,
+            losses,
+            is_events: false,
+        }
+        .into_state();
+        StatisticsState {
+            inferred,
+            values: vec![feature],
+        }
     }
 
     #[test]
@@ -481,15 +589,33 @@ mod tests {
         let budget = Budget::per_feature(1 + slices, 1 + slices);
         let mut merger = SlicesMerger::new("by".to_owned(), &InferOptions::default());
         for part in 0..parts {
-            let slice = |value| SliceState { value: SliceValue::Int64(value), statistics: statistics(part, budget) };
+            let slice = |value| SliceState {
+                value: SliceValue::Int64(value),
+                statistics: statistics(part, budget),
+            };
             let slices = (0..slices as i64).map(slice).collect();
-            merger.add(SlicedState { all: statistics(part, budget), slices, sliced: 0 }).unwrap();
+            merger
+                .add(SlicedState {
+                    all: statistics(part, budget),
+                    slices,
+                    sliced: 0,
+                })
+                .unwrap();
         }
         let held = |merger: &StatisticsMerger| {
-            let samples = merger.values.by_feature.values().filter_map(|feature| Some(&feature.bytes.as_ref()?.sample));
-            samples.flat_map(|sample| sample.values().map(SampleValue::bytes)).sum::<usize>()
+            let samples = merger
+                .values
+                .by_feature
+                .values()
+                .filter_map(|feature| Some(&feature.bytes.as_ref()?.sample));
+            samples
+                .flat_map(|sample| sample.values().map(SampleValue::bytes))
+                .sum::<usize>()
         };
         let most = merger.slices.values().map(held).max().unwrap();
-        assert!(most <= budget.sample_bytes && most > budget.sample_bytes - 300, "{most} bytes in a slice");
+        assert!(
+            most <= budget.sample_bytes && most > budget.sample_bytes - 300,
+            "{most} bytes in a slice"
+        );
     }
 }

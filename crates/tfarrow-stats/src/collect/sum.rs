@@ -1,5 +1,5 @@
-//! Sums of numbers without rounding, so that they depend neither on the order of the summands nor on how these are divided among
-//! threads and machines.
+//! Sums of numbers without rounding, so that they depend neither on the order of the summands nor
+//! on how these are divided among threads and machines.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,8 @@ pub(crate) trait Summand: Copy {
     /// The exponent of the power of two of which all numbers are multiples.
     const UNIT: i32;
 
-    /// Returns the magnitude of a finite number in units, as an integer that is multiplied by 2 to the power of the second part.
+    /// Returns the magnitude of a finite number in units, as an integer that is multiplied by 2 to
+    /// the power of the second part.
     fn magnitude(self) -> (u64, u32);
 
     /// Returns whether the number is less than 0, or -0.
@@ -45,10 +46,12 @@ impl Summand for f32 {
     }
 }
 
-/// Number of 64-bit limbs of a sum: enough for 2^64 squares of the largest float32, in units of the smallest one.
+/// Number of 64-bit limbs of a sum: enough for 2^64 squares of the largest float32, in units of the
+/// smallest one.
 const LIMBS: usize = 10;
 
-/// A sum of numbers that are not negative, as an integer multiple of a unit, the power of two that divides all of them.
+/// A sum of numbers that are not negative, as an integer multiple of a unit, the power of two that
+/// divides all of them.
 ///
 /// ```text
 /// float32    value   mantissa * 2^shift units of 2^-149     bits 0 to 276, and 64 for 2^64 summands
@@ -63,7 +66,9 @@ impl ExactSum {
     /// Adds `value * 2^shift` units. `value * 2^(shift % 64)` has at most 128 bits.
     #[inline]
     fn add(&mut self, value: u128, shift: u32) {
-        let Some([low, high, rest @ ..]) = self.0.get_mut((shift / 64) as usize..) else { return };
+        let Some([low, high, rest @ ..]) = self.0.get_mut((shift / 64) as usize..) else {
+            return;
+        };
         let held = u128::from(*low) | u128::from(*high) << 64;
         let (sum, mut carry) = held.overflowing_add(value << (shift % 64));
         (*low, *high) = (sum as u64, (sum >> 64) as u64);
@@ -108,7 +113,11 @@ fn is_less<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool {
 
 /// Returns the distance of two integers.
 fn distance<const N: usize>(one: &[u64; N], other: &[u64; N]) -> [u64; N] {
-    let (mut rest, less) = if is_less(one, other) { (*other, one) } else { (*one, other) };
+    let (mut rest, less) = if is_less(one, other) {
+        (*other, one)
+    } else {
+        (*one, other)
+    };
     let mut borrow = false;
     for (limb, less) in rest.iter_mut().zip(less) {
         let (left, first) = limb.overflowing_sub(*less);
@@ -120,10 +129,16 @@ fn distance<const N: usize>(one: &[u64; N], other: &[u64; N]) -> [u64; N] {
 
 /// Returns an integer multiplied by 2^`unit`, rounded to nearest.
 fn rounded(limbs: &[u64], unit: i32) -> f64 {
-    let Some(top) = limbs.iter().rposition(|limb| *limb > 0) else { return 0.0 };
+    let Some(top) = limbs.iter().rposition(|limb| *limb > 0) else {
+        return 0.0;
+    };
     let first = top.saturating_sub(1);
     let (low, high) = limbs.split_at(first);
-    let mut value = high.iter().take(2).rev().fold(0_u128, |value, limb| value << 64 | u128::from(*limb));
+    let mut value = high
+        .iter()
+        .take(2)
+        .rev()
+        .fold(0_u128, |value, limb| value << 64 | u128::from(*limb));
     // The lower limbs only decide between two floats that are equally near.
     value |= u128::from(low.iter().any(|limb| *limb > 0));
     value as f64 * power_of_two(unit + 64 * first as i32)
@@ -148,9 +163,14 @@ impl Moments {
     #[inline]
     pub(crate) fn add<T: Summand>(&mut self, value: T) {
         let (magnitude, shift) = value.magnitude();
-        let side = if value.is_negative() { &mut self.negative } else { &mut self.positive };
+        let side = if value.is_negative() {
+            &mut self.negative
+        } else {
+            &mut self.positive
+        };
         side.add(u128::from(magnitude), shift);
-        self.squares.add(u128::from(magnitude) * u128::from(magnitude), 2 * shift);
+        self.squares
+            .add(u128::from(magnitude) * u128::from(magnitude), 2 * shift);
     }
 
     /// Adds the sums of other numbers.
@@ -163,7 +183,11 @@ impl Moments {
     /// Returns the sum of the numbers, rounded. They have the type `T`.
     pub(crate) fn sum<T: Summand>(&self) -> f64 {
         let magnitude = rounded(&self.magnitude_of_sum(), T::UNIT);
-        if is_less(&self.positive.0, &self.negative.0) { -magnitude } else { magnitude }
+        if is_less(&self.positive.0, &self.negative.0) {
+            -magnitude
+        } else {
+            magnitude
+        }
     }
 
     /// Returns the population variance of `count` numbers of the type `T`, rounded.
@@ -201,7 +225,10 @@ mod tests {
     fn small_summands_are_not_lost_beside_large_ones() {
         let smallest = f32::from_bits(1);
         for small in [1.0, smallest, -smallest, 1e-30, -3.5e7] {
-            assert_eq!(moments([f32::MAX, small, -f32::MAX]).sum::<f32>(), f64::from(small));
+            assert_eq!(
+                moments([f32::MAX, small, -f32::MAX]).sum::<f32>(),
+                f64::from(small)
+            );
         }
         assert_eq!(moments([i64::MIN, 3, i64::MAX]).sum::<i64>(), 2.0);
         assert_eq!(moments([i64::MAX; 5]).sum::<i64>(), 5.0 * i64::MAX as f64);
@@ -211,10 +238,14 @@ mod tests {
     #[test]
     fn sums_are_those_of_integers_of_any_length() {
         // Multiples of 2^-100 of up to 2^27 fit in 128 bits.
-        let values: Vec<f32> =
-            (0..5_000_i32).map(|i| ((i * 7919) % 4093 - 2000) as f32 * 2_f32.powi(i % 100 - 100)).collect();
+        let values: Vec<f32> = (0..5_000_i32)
+            .map(|i| ((i * 7919) % 4093 - 2000) as f32 * 2_f32.powi(i % 100 - 100))
+            .collect();
         let unit = 2_f64.powi(-100);
-        let exact: i128 = values.iter().map(|value| (f64::from(*value) / unit) as i128).sum();
+        let exact: i128 = values
+            .iter()
+            .map(|value| (f64::from(*value) / unit) as i128)
+            .sum();
         assert_eq!(moments(values).sum::<f32>(), exact as f64 * unit);
     }
 
@@ -235,22 +266,39 @@ mod tests {
             let moments = moments((0..100).map(|less| sign * (i64::MAX - less)));
             assert_eq!(moments.variance::<i64>(100), (100_f64.powi(2) - 1.0) / 12.0);
         }
-        assert_eq!(moments([i64::MIN, i64::MAX]).variance::<i64>(2), (2_f64.powi(64) / 2.0).powi(2));
-        assert_eq!(moments([f32::MAX, -f32::MAX]).variance::<f32>(2), f64::from(f32::MAX).powi(2));
+        assert_eq!(
+            moments([i64::MIN, i64::MAX]).variance::<i64>(2),
+            (2_f64.powi(64) / 2.0).powi(2)
+        );
+        assert_eq!(
+            moments([f32::MAX, -f32::MAX]).variance::<f32>(2),
+            f64::from(f32::MAX).powi(2)
+        );
         let smallest = f32::from_bits(1);
-        assert_eq!(moments([smallest, -smallest]).variance::<f32>(2), f64::from(smallest).powi(2));
+        assert_eq!(
+            moments([smallest, -smallest]).variance::<f32>(2),
+            f64::from(smallest).powi(2)
+        );
     }
 
     #[test]
     fn repeated_numbers_have_no_variance() {
-        let moments_of = moments(std::iter::repeat_n(1_700_000_000_123_456_789_i64, 3_000_000));
+        let moments_of = moments(std::iter::repeat_n(
+            1_700_000_000_123_456_789_i64,
+            3_000_000,
+        ));
         assert!(moments_of.variance::<i64>(3_000_000) == 0.0);
-        assert_eq!(moments(std::iter::repeat_n(0.1_f32, 300_000)).variance::<f32>(300_000), 0.0);
+        assert_eq!(
+            moments(std::iter::repeat_n(0.1_f32, 300_000)).variance::<f32>(300_000),
+            0.0
+        );
     }
 
     #[test]
     fn the_result_does_not_depend_on_order_or_parts() {
-        let values: Vec<f32> = (0..10_000).map(|i| (i as f32 * 0.7).sin() * 10f32.powi(i % 60 - 30)).collect();
+        let values: Vec<f32> = (0..10_000)
+            .map(|i| (i as f32 * 0.7).sin() * 10f32.powi(i % 60 - 30))
+            .collect();
         let whole = moments(values.iter().copied());
         assert_eq!(moments(values.iter().rev().copied()), whole);
         for parts in [2, 3, 7] {

@@ -4,8 +4,8 @@
 //! record        a = [1]  b = [2.5]  c = ["x"]  d = [1, 2]     row    a 1.0   b 2.5
 //! ```
 //!
-//! A row has the features that have exactly one number in the record; lists and byte strings have no place in a
-//! correlation.
+//! A row has the features that have exactly one number in the record; lists and byte strings have
+//! no place in a correlation.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,14 @@ use crate::collect::{
     sample::{SampleKey, SampleValue, ValueSample},
 };
 
-/// Limits of the sampled rows of one thread, in number and in bytes. The standard error of a correlation from 4,096 records
-/// is below 0.016.
-const ROWS: Budget = Budget { sample: 4_096, sample_bytes: 16 << 20, distinct: 0, distinct_bytes: 0 };
+/// Limits of the sampled rows of one thread, in number and in bytes. The standard error of a
+/// correlation from 4,096 records is below 0.016.
+const ROWS: Budget = Budget {
+    sample: 4_096,
+    sample_bytes: 16 << 20,
+    distinct: 0,
+    distinct_bytes: 0,
+};
 /// Largest number of features that are correlated, the first by name. Time grows with its square.
 const MAX_FEATURES: usize = 200;
 /// Smallest number of records with both features from which a correlation is computed.
@@ -31,7 +36,8 @@ const MIN_RECORDS: u64 = 20;
 /// The linear correlations of numeric features.
 #[derive(Clone, Debug, Default)]
 pub struct Correlations {
-    /// The names of the features that vary and have one number in at least 20 sampled records, sorted; at most 200.
+    /// The names of the features that vary and have one number in at least 20 sampled records,
+    /// sorted; at most 200.
     pub features: Vec<String>,
     /// Number of such features that were left out.
     pub omitted: usize,
@@ -78,7 +84,10 @@ pub(super) struct NumberRowSampler {
 impl NumberRowSampler {
     /// Adds a record.
     pub(super) fn add(&mut self, record: &mut SeenRecord<'_>) {
-        let (key, names) = (SampleKey::of_record(record.place()).of_value(0), &mut self.names);
+        let (key, names) = (
+            SampleKey::of_record(record.place()).of_value(0),
+            &mut self.names,
+        );
         self.rows.add(key, ROWS, || {
             let mut row = Vec::new();
             record.each_list(|feature, list| {
@@ -104,8 +113,12 @@ impl NumberRowSampler {
 
     /// Adds the rows of another thread, which has numbered the features in its own order.
     pub(super) fn merge(&mut self, mut other: Self) {
-        let mut numbers: BTreeMap<String, u32> =
-            self.names.iter().enumerate().map(|(number, name)| (name.clone(), number as u32)).collect();
+        let mut numbers: BTreeMap<String, u32> = self
+            .names
+            .iter()
+            .enumerate()
+            .map(|(number, name)| (name.clone(), number as u32))
+            .collect();
         let mut renumbered = Vec::with_capacity(other.names.len());
         for name in other.names {
             let next = self.names.len() as u32;
@@ -116,7 +129,10 @@ impl NumberRowSampler {
             renumbered.push(number);
         }
         for (number, _) in other.rows.values_mut().flat_map(|row| row.0.iter_mut()) {
-            *number = renumbered.get(*number as usize).copied().unwrap_or_default();
+            *number = renumbered
+                .get(*number as usize)
+                .copied()
+                .unwrap_or_default();
         }
         self.rows.merge(other.rows, ROWS);
     }
@@ -124,12 +140,21 @@ impl NumberRowSampler {
     /// Numbers the features in the order of their names, which does not depend on threads.
     pub(super) fn sort_names(&mut self) {
         let unsorted = std::mem::take(self);
-        self.names = unsorted.names.iter().filter(|name| !name.is_empty()).cloned().collect();
+        self.names = unsorted
+            .names
+            .iter()
+            .filter(|name| !name.is_empty())
+            .cloned()
+            .collect();
         self.names.sort_unstable();
         self.merge(unsorted);
-        // The empty name is the last one: that of features that no row has, unless a row has a feature without a name.
+        // The empty name is the last one: that of features that no row has, unless a row has a
+        // feature without a name.
         let last = self.names.len().saturating_sub(1) as u32;
-        let is_used = self.rows.values().any(|row| row.0.iter().any(|(number, _)| *number == last));
+        let is_used = self
+            .rows
+            .values()
+            .any(|row| row.0.iter().any(|(number, _)| *number == last));
         self.names.pop_if(|name| name.is_empty() && !is_used);
     }
 
@@ -145,7 +170,8 @@ impl NumberRowSampler {
         seen.retain(|_, numbers| numbers.is_varied());
         let omitted = seen.len().saturating_sub(MAX_FEATURES);
         let chosen = seen.into_keys().take(MAX_FEATURES);
-        let mut columns: BTreeMap<&str, Column> = chosen.map(|name| (name, Column::new(rows.len()))).collect();
+        let mut columns: BTreeMap<&str, Column> =
+            chosen.map(|name| (name, Column::new(rows.len()))).collect();
         for (record, row) in rows.iter().enumerate() {
             for &(number, value) in &row.0 {
                 if let Some(column) = columns.get_mut(name_of(number)) {
@@ -153,22 +179,36 @@ impl NumberRowSampler {
                 }
             }
         }
-        let (features, mut columns): (Vec<_>, Vec<_>) =
-            columns.into_iter().map(|(name, column)| (name.to_owned(), column)).unzip();
+        let (features, mut columns): (Vec<_>, Vec<_>) = columns
+            .into_iter()
+            .map(|(name, column)| (name.to_owned(), column))
+            .unzip();
         columns.iter_mut().for_each(Column::center);
         let mut pairs = Vec::new();
         for (one, column) in columns.iter().enumerate() {
             for (other, second) in columns.iter().enumerate().skip(one + 1) {
                 if let Some((coefficient, records)) = column.correlation(second) {
-                    pairs.push(Correlation { one, other, coefficient, records });
+                    pairs.push(Correlation {
+                        one,
+                        other,
+                        coefficient,
+                        records,
+                    });
                 }
             }
         }
-        Correlations { features, omitted, pairs, records: rows.len() as u64, is_all }
+        Correlations {
+            features,
+            omitted,
+            pairs,
+            records: rows.len() as u64,
+            is_all,
+        }
     }
 }
 
-/// The numbers of one feature. A column has a slot for each sampled record, so that only features with a correlation get one.
+/// The numbers of one feature. A column has a slot for each sampled record, so that only features
+/// with a correlation get one.
 #[derive(Default)]
 struct SeenNumbers {
     count: u64,
@@ -199,7 +239,10 @@ struct Column {
 
 impl Column {
     fn new(records: usize) -> Self {
-        Self { values: vec![f64::NAN; records], present: 0 }
+        Self {
+            values: vec![f64::NAN; records],
+            present: 0,
+        }
     }
 
     fn set(&mut self, record: usize, value: f64) {
@@ -209,11 +252,14 @@ impl Column {
         }
     }
 
-    /// Subtracts the mean and divides by the largest magnitude, so that sums of squares neither cancel nor overflow.
+    /// Subtracts the mean and divides by the largest magnitude, so that sums of squares neither
+    /// cancel nor overflow.
     fn center(&mut self) {
         let scale = self.largest();
         let mean = self.present().map(|value| value / scale).sum::<f64>() / self.present as f64;
-        self.values.iter_mut().for_each(|value| *value = *value / scale - mean);
+        self.values
+            .iter_mut()
+            .for_each(|value| *value = *value / scale - mean);
         let scale = self.largest();
         self.values.iter_mut().for_each(|value| *value /= scale);
     }
@@ -223,14 +269,21 @@ impl Column {
     }
 
     fn largest(&self) -> f64 {
-        self.present().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)
+        self.present()
+            .map(f64::abs)
+            .fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// Returns Pearson's coefficient, and the number of records that have both features. `None` if there are too few, or if
-    /// one of the features does not vary among them.
+    /// Returns Pearson's coefficient, and the number of records that have both features. `None` if
+    /// there are too few, or if one of the features does not vary among them.
     fn correlation(&self, other: &Self) -> Option<(f64, u64)> {
         let (mut count, mut sums, mut squares, mut product) = (0_u64, [0.0; 2], [0.0; 2], 0.0);
-        for (a, b) in self.values.iter().zip(&other.values).filter(|(a, b)| !a.is_nan() && !b.is_nan()) {
+        for (a, b) in self
+            .values
+            .iter()
+            .zip(&other.values)
+            .filter(|(a, b)| !a.is_nan() && !b.is_nan())
+        {
             count += 1;
             sums = [sums[0] + a, sums[1] + b];
             squares = [squares[0] + a * a, squares[1] + b * b];
@@ -242,7 +295,8 @@ impl Column {
         if count < MIN_RECORDS || (0..2).any(|side| deviations[side] <= 1e-12 * squares[side]) {
             return None;
         }
-        let coefficient = (product - sums[0] * sums[1] / all) / (deviations[0].sqrt() * deviations[1].sqrt());
+        let coefficient =
+            (product - sums[0] * sums[1] / all) / (deviations[0].sqrt() * deviations[1].sqrt());
         Some((coefficient.clamp(-1.0, 1.0), count))
     }
 }
@@ -254,7 +308,11 @@ mod tests {
     fn column(values: impl IntoIterator<Item = f64>) -> Column {
         let values: Vec<_> = values.into_iter().collect();
         let mut column = Column::new(values.len());
-        values.iter().enumerate().filter(|(_, value)| !value.is_nan()).for_each(|(i, value)| column.set(i, *value));
+        values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| !value.is_nan())
+            .for_each(|(i, value)| column.set(i, *value));
         column.center();
         column
     }
@@ -271,7 +329,11 @@ mod tests {
         assert!((coefficient(&time, &falling) + 1.0).abs() < 1e-9);
         let square = column((0..100).map(|i| f64::from(i * i)));
         // The exact value is sqrt(15) / 4 for a continuous range from 0.
-        assert!((coefficient(&time, &square) - 0.968).abs() < 1e-3, "{}", coefficient(&time, &square));
+        assert!(
+            (coefficient(&time, &square) - 0.968).abs() < 1e-3,
+            "{}",
+            coefficient(&time, &square)
+        );
         let wide = column((0..100).map(|i| f64::MAX / 100.0 * f64::from(i)));
         assert!((coefficient(&time, &wide) - 1.0).abs() < 1e-9);
     }
@@ -281,19 +343,33 @@ mod tests {
         let gaps = column((0..100).map(|i| if i % 2 == 0 { f64::from(i) } else { f64::NAN }));
         let noisy = column((0..100).map(|i| if i % 2 == 0 { f64::from(i) } else { 1e6 }));
         let (coefficient, records) = gaps.correlation(&noisy).unwrap();
-        assert!(coefficient > 0.999 && records == 50, "{coefficient} {records}");
+        assert!(
+            coefficient > 0.999 && records == 50,
+            "{coefficient} {records}"
+        );
         assert_eq!(column([1.0, 2.0]).correlation(&column([1.0, 2.0])), None);
     }
 
     /// The rows of records with all of these features.
     fn sampler(records: std::ops::Range<u64>, names: &[&str]) -> NumberRowSampler {
         let known = names.iter().map(|name| String::from(*name)).collect();
-        let mut sampler = NumberRowSampler { names: known, ..NumberRowSampler::default() };
+        let mut sampler = NumberRowSampler {
+            names: known,
+            ..NumberRowSampler::default()
+        };
         for record in records {
-            let place = tfarrow_codec::Place { shard: 0, record, offset: None };
+            let place = tfarrow_codec::Place {
+                shard: 0,
+                record,
+                offset: None,
+            };
             let number = |feature: usize| ((record + 3) * (feature as u64 + 5) % 17) as f64;
             let row = (0..names.len()).map(|feature| (feature as u32, number(feature)));
-            sampler.rows.add(SampleKey::of_record(place).of_value(0), ROWS, || NumberRow(row.collect()));
+            sampler
+                .rows
+                .add(SampleKey::of_record(place).of_value(0), ROWS, || {
+                    NumberRow(row.collect())
+                });
         }
         sampler
     }
@@ -327,9 +403,14 @@ mod tests {
             row.0 = row.0.iter().copied().chain(rare).collect();
             next += 16;
         }
-        sampler.names.extend((2..next).map(|number| format!("rare {number}")));
+        sampler
+            .names
+            .extend((2..next).map(|number| format!("rare {number}")));
         let found = sampler.correlations();
-        assert_eq!((found.features, found.omitted, found.pairs.len()), (vec!["x".to_owned(), "y".to_owned()], 0, 1));
+        assert_eq!(
+            (found.features, found.omitted, found.pairs.len()),
+            (vec!["x".to_owned(), "y".to_owned()], 0, 1)
+        );
     }
 
     #[test]

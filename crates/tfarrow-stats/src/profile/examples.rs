@@ -1,4 +1,5 @@
-//! Example records for reports, chosen as samples of values are: those with the smallest hashes of their places.
+//! Example records for reports, chosen as samples of values are: those with the smallest hashes of
+//! their places.
 
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
@@ -10,7 +11,8 @@ use crate::collect::{formats::ValueFormat, sample::SampleKey};
 
 /// Largest number of byte strings that an example keeps of a feature.
 const MAX_VALUES: usize = 64;
-/// Largest number of numbers that an example keeps of a feature, while the budget allows: the steps of an episode.
+/// Largest number of numbers that an example keeps of a feature, while the budget allows: the steps
+/// of an episode.
 const MAX_NUMBERS: usize = 4_096;
 /// Largest number of images that an example keeps of a list, besides the first.
 const MAX_FRAMES: usize = 11;
@@ -20,7 +22,8 @@ const MAX_VALUE_BYTES: usize = 512;
 const MAX_IMAGE_BYTES: usize = 16 << 20;
 /// Largest size of the images of all examples together, in one thread.
 const ALL_IMAGE_BYTES: usize = 48 << 20;
-/// Largest size of the names and of the other values of all examples together, in bytes, in one thread.
+/// Largest size of the names and of the other values of all examples together, in bytes, in one
+/// thread.
 const ALL_BYTES: usize = 16 << 20;
 
 /// A record of the data set, cut to the size of a report.
@@ -28,8 +31,8 @@ const ALL_BYTES: usize = 16 << 20;
 pub struct ExampleRecord {
     /// The place of the record in the data set.
     pub place: Place,
-    /// Its features that have a kind, in the order of the record. A feature list is one feature with the values of all
-    /// steps.
+    /// Its features that have a kind, in the order of the record. A feature list is one feature
+    /// with the values of all steps.
     pub features: Vec<ExampleFeature>,
 }
 
@@ -48,15 +51,16 @@ pub struct ExampleFeature {
     pub length: usize,
     /// The first values.
     pub values: ExampleValues,
-    /// Further images of a list whose first value is an image, each with its index, at equal distances: up to 11.
+    /// Further images of a list whose first value is an image, each with its index, at equal
+    /// distances: up to 11.
     pub frames: Vec<(usize, Vec<u8>)>,
 }
 
 /// The first values of a feature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExampleValues {
-    /// Byte strings, each with its length in bytes: the complete first value if it is an image within the budget, and
-    /// the first 512 bytes of others.
+    /// Byte strings, each with its length in bytes: the complete first value if it is an image
+    /// within the budget, and the first 512 bytes of others.
     Bytes(Vec<(Vec<u8>, usize)>),
     /// Values of a `FloatList`.
     Float(Vec<f32>),
@@ -75,7 +79,10 @@ pub(super) struct ExampleSampler {
 impl ExampleSampler {
     /// Creates a sampler of `count` records.
     pub(super) fn new(count: usize) -> Self {
-        Self { count, kept: Vec::new() }
+        Self {
+            count,
+            kept: Vec::new(),
+        }
     }
 
     /// Adds the examples of another thread.
@@ -104,24 +111,46 @@ impl ExampleSampler {
             };
             record.each_list(|feature, list| {
                 let is_list = feature.role == Role::Sequence;
-                let is_new = features.last().is_none_or(|last| last.name != feature.name || last.is_list != is_list);
+                let is_new = features
+                    .last()
+                    .is_none_or(|last| last.name != feature.name || last.is_list != is_list);
                 if is_new && !budget.take(feature.name.len() + size_of::<ExampleFeature>()) {
                     return;
                 }
                 match features.last_mut().filter(|_| !is_new) {
                     Some(last) => last.append(list, &mut budget),
-                    None => features.extend(ExampleFeature::of(feature.name, is_list, list, &mut budget)),
+                    None => features.extend(ExampleFeature::of(
+                        feature.name,
+                        is_list,
+                        list,
+                        &mut budget,
+                    )),
                 }
             });
-            self.kept.insert(at, (key, ExampleRecord { place: record.place(), features }));
+            self.kept.insert(
+                at,
+                (
+                    key,
+                    ExampleRecord {
+                        place: record.place(),
+                        features,
+                    },
+                ),
+            );
             self.kept.truncate(self.count);
         }
     }
 }
 
 impl ExampleFeature {
-    /// Returns the first values of a feature that the budget allows; `None` for a feature without a kind.
-    fn of(name: &str, is_list: bool, list: ValueList<'_>, budget: &mut ExampleBudget) -> Option<Self> {
+    /// Returns the first values of a feature that the budget allows; `None` for a feature without a
+    /// kind.
+    fn of(
+        name: &str,
+        is_list: bool,
+        list: ValueList<'_>,
+        budget: &mut ExampleBudget,
+    ) -> Option<Self> {
         let values = match list {
             ValueList::Unset => return None,
             ValueList::Bytes(_) => ExampleValues::Bytes(Vec::new()),
@@ -129,18 +158,30 @@ impl ExampleFeature {
             ValueList::Int64(_) => ExampleValues::Int64(Vec::new()),
         };
         let name = name.to_owned();
-        let mut feature = Self { name, is_list, steps: 0, is_even: true, length: 0, values, frames: Vec::new() };
+        let mut feature = Self {
+            name,
+            is_list,
+            steps: 0,
+            is_even: true,
+            length: 0,
+            values,
+            frames: Vec::new(),
+        };
         feature.append(list, budget);
         Some(feature)
     }
 
-    /// Appends the values of the next step of a feature list. Values of another kind than the first step's are counted and
-    /// not kept.
+    /// Appends the values of the next step of a feature list. Values of another kind than the first
+    /// step's are counted and not kept.
     fn append(&mut self, list: ValueList<'_>, budget: &mut ExampleBudget) {
         let before = self.length;
         match (&mut self.values, list) {
-            (ExampleValues::Float(kept), ValueList::Float(values)) => budget.add_numbers(kept, values),
-            (ExampleValues::Int64(kept), ValueList::Int64(values)) => budget.add_numbers(kept, values),
+            (ExampleValues::Float(kept), ValueList::Float(values)) => {
+                budget.add_numbers(kept, values)
+            }
+            (ExampleValues::Int64(kept), ValueList::Int64(values)) => {
+                budget.add_numbers(kept, values)
+            }
             (ExampleValues::Bytes(kept), ValueList::Bytes(values)) => {
                 let mut index = before;
                 values.each(|value| {
@@ -166,14 +207,25 @@ impl ExampleFeature {
     }
 }
 
-/// Appends a byte string: complete if it is the first value, and an image within the budget; else its first 512 bytes.
-fn add_bytes(kept: &mut Vec<(Vec<u8>, usize)>, index: usize, value: &[u8], budget: &mut ExampleBudget) {
+/// Appends a byte string: complete if it is the first value, and an image within the budget; else
+/// its first 512 bytes.
+fn add_bytes(
+    kept: &mut Vec<(Vec<u8>, usize)>,
+    index: usize,
+    value: &[u8],
+    budget: &mut ExampleBudget,
+) {
     // Values after a gap would be attributed to the wrong index.
     if kept.len() != index || index >= MAX_VALUES {
         return;
     }
-    let is_image = index == 0 && value.len() <= budget.images && ValueFormat::of(value, false).is_image();
-    let most = if is_image { value.len() } else { MAX_VALUE_BYTES };
+    let is_image =
+        index == 0 && value.len() <= budget.images && ValueFormat::of(value, false).is_image();
+    let most = if is_image {
+        value.len()
+    } else {
+        MAX_VALUE_BYTES
+    };
     let start = value.get(..most).unwrap_or(value);
     if is_image {
         budget.images -= value.len();
@@ -183,9 +235,15 @@ fn add_bytes(kept: &mut Vec<(Vec<u8>, usize)>, index: usize, value: &[u8], budge
     kept.push((start.to_vec(), value.len()));
 }
 
-/// Appends an image that is not the first value of its list, if its index is a multiple of the distance between the kept ones,
-/// and if the budget allows it. When there are too many, every second one is dropped, and the distance doubles.
-fn add_frame(frames: &mut Vec<(usize, Vec<u8>)>, index: usize, value: &[u8], budget: &mut ExampleBudget) {
+/// Appends an image that is not the first value of its list, if its index is a multiple of the
+/// distance between the kept ones, and if the budget allows it. When there are too many, every
+/// second one is dropped, and the distance doubles.
+fn add_frame(
+    frames: &mut Vec<(usize, Vec<u8>)>,
+    index: usize,
+    value: &[u8],
+    budget: &mut ExampleBudget,
+) {
     let distance = frames.first().map_or(1, |(first, _)| *first);
     let is_wanted = index > 0 && index.is_multiple_of(distance) && value.len() <= budget.images;
     if !is_wanted || !ValueFormat::of(value, false).is_image() {
@@ -218,9 +276,12 @@ impl ExampleBudget {
         left.is_some()
     }
 
-    /// Appends numbers: up to [`MAX_VALUES`] in total, or more if they take at most a quarter of what is left.
+    /// Appends numbers: up to [`MAX_VALUES`] in total, or more if they take at most a quarter of
+    /// what is left.
     fn add_numbers<T: Copy>(&mut self, kept: &mut Vec<T>, values: &[T]) {
-        let most = (self.values / 4 / size_of::<T>()).clamp(MAX_VALUES, MAX_NUMBERS).saturating_sub(kept.len());
+        let most = (self.values / 4 / size_of::<T>())
+            .clamp(MAX_VALUES, MAX_NUMBERS)
+            .saturating_sub(kept.len());
         let first = values.get(..most).unwrap_or(values);
         if self.take(size_of_val(first)) {
             kept.extend_from_slice(first);

@@ -1,4 +1,5 @@
-//! The profile of the records of a data set, for reports: what statistics of single features do not show.
+//! The profile of the records of a data set, for reports: what statistics of single features do not
+//! show.
 //!
 //! ```text
 //! thread 1: records ─▶ RecordProfiler ─┬ ExampleSampler ────┐
@@ -19,7 +20,9 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord},
 };
 
-use self::{correlations::NumberRowSampler, duplicates::DuplicateCounter, examples::ExampleSampler};
+use self::{
+    correlations::NumberRowSampler, duplicates::DuplicateCounter, examples::ExampleSampler,
+};
 pub use self::{
     correlations::{Correlation, Correlations},
     duplicates::Duplicates,
@@ -35,7 +38,8 @@ pub struct RecordProfile {
     pub correlations: Correlations,
     /// The number of records that equal an earlier one.
     pub duplicates: Duplicates,
-    /// The size of each shard, by the numbers that [`Place`]s have. Shards after the last one with a record are left out.
+    /// The size of each shard, by the numbers that [`Place`]s have. Shards after the last one with
+    /// a record are left out.
     pub shards: Vec<ShardRecords>,
 }
 
@@ -48,7 +52,8 @@ pub struct ShardRecords {
     pub bytes: u64,
 }
 
-/// An observer that profiles the records that one thread reads. It can be serialized, to be merged by another process.
+/// An observer that profiles the records that one thread reads. It can be serialized, to be merged
+/// by another process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RecordProfiler {
     examples: ExampleSampler,
@@ -73,7 +78,10 @@ impl RecordProfiler {
         self.examples.merge(other.examples);
         self.numbers.merge(other.numbers);
         self.duplicates.merge(other.duplicates);
-        self.shards.resize(self.shards.len().max(other.shards.len()), ShardRecords::default());
+        self.shards.resize(
+            self.shards.len().max(other.shards.len()),
+            ShardRecords::default(),
+        );
         for (all, more) in self.shards.iter_mut().zip(other.shards) {
             all.records += more.records;
             all.bytes += more.bytes;

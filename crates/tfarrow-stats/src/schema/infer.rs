@@ -1,5 +1,5 @@
-//! Schema inference by the rules of TFDV's `infer_schema` (`anomalies/schema.cc`, `feature_util.cc`,
-//! `bool_domain_util.cc` and `string_domain_util.cc`).
+//! Schema inference by the rules of TFDV's `infer_schema` (`anomalies/schema.cc`,
+//! `feature_util.cc`, `bool_domain_util.cc` and `string_domain_util.cc`).
 
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
@@ -7,8 +7,8 @@ use super::{SEQUENCE, path_step};
 use crate::{
     collect::{Statistics, bytes::BytesAccumulator, feature::FeatureAccumulator},
     proto::{
-        BoolDomain, Feature, FeaturePresence, FeatureType, FixedShape, IntDomain, Schema, StringDomain, StructDomain,
-        ValueCount, ValueCountList,
+        BoolDomain, Feature, FeaturePresence, FeatureType, FixedShape, IntDomain, Schema,
+        StringDomain, StructDomain, ValueCount, ValueCountList,
         feature::{DomainInfo, PresenceConstraints, ShapeType},
         fixed_shape::Dim,
     },
@@ -21,8 +21,8 @@ const TRUE: [&str; 6] = ["TRUE", "true", "SET", "set", "1", ""];
 const FALSE: [&str; 5] = ["FALSE", "false", "CLEAR", "clear", "0"];
 
 impl Statistics {
-    /// Infers the schema that TFDV would infer. TFDV fails for a feature of several kinds; here it gets the kind of
-    /// most lists.
+    /// Infers the schema that TFDV would infer. TFDV fails for a feature of several kinds; here it
+    /// gets the kind of most lists.
     ///
     /// ```text
     /// records                                  feature
@@ -58,10 +58,13 @@ impl Statistics {
 
 /// Returns the kind with most lists, and its summary; `None` if no list has a kind.
 pub(crate) fn main_kind(summary: &FeatureSummary) -> Option<(Kind, &KindSummary)> {
-    summary.kinds().max_by_key(|(kind, seen)| (seen.lists, std::cmp::Reverse(*kind as usize)))
+    summary
+        .kinds()
+        .max_by_key(|(kind, seen)| (seen.lists, std::cmp::Reverse(*kind as usize)))
 }
 
-/// Returns the number of records that have a list with a kind for a feature, or that have a feature list.
+/// Returns the number of records that have a list with a kind for a feature, or that have a feature
+/// list.
 pub(crate) fn non_missing(summary: &FeatureSummary) -> u64 {
     match summary.role {
         Role::Sequence => summary.present,
@@ -69,8 +72,8 @@ pub(crate) fn non_missing(summary: &FeatureSummary) -> u64 {
     }
 }
 
-/// Returns the feature of a schema, and the string domain that it names, if any. `records` is the number of records of
-/// the data set.
+/// Returns the feature of a schema, and the string domain that it names, if any. `records` is the
+/// number of records of the data set.
 pub(crate) fn feature(
     summary: &FeatureSummary,
     values: &FeatureAccumulator,
@@ -100,7 +103,8 @@ pub(crate) fn feature_type(kind: Option<Kind>) -> FeatureType {
     }
 }
 
-/// Returns the presence of a feature that `present` of `records` records have: a fraction of 1 if all have it.
+/// Returns the presence of a feature that `present` of `records` records have: a fraction of 1 if
+/// all have it.
 fn presence(present: u64, records: u64) -> PresenceConstraints {
     PresenceConstraints::Presence(FeaturePresence {
         min_count: Some(i64::from(present > 0)),
@@ -108,12 +112,18 @@ fn presence(present: u64, records: u64) -> PresenceConstraints {
     })
 }
 
-/// Returns the shape of a feature: a fixed shape if every record has lists of one length above 0, else the bounds of
-/// the number of values if no list is empty. A feature list that does not have a fixed shape gets the bounds of its steps and of
-/// the values of a step.
+/// Returns the shape of a feature: a fixed shape if every record has lists of one length above 0,
+/// else the bounds of the number of values if no list is empty. A feature list that does not have a
+/// fixed shape gets the bounds of its steps and of the values of a step.
 fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> Option<ShapeType> {
     if let Some(sizes) = fixed_shape(summary).filter(|_| is_everywhere) {
-        let dim = sizes.into_iter().map(|size| Dim { size: Some(size as i64), name: None }).collect();
+        let dim = sizes
+            .into_iter()
+            .map(|size| Dim {
+                size: Some(size as i64),
+                name: None,
+            })
+            .collect();
         return Some(ShapeType::Shape(FixedShape { dim }));
     }
     let (min, max) = (seen.min_len, seen.max_len);
@@ -125,8 +135,9 @@ fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> O
     (min > 0).then(|| ShapeType::ValueCount(value_count(min, max)))
 }
 
-/// Returns the sizes of the dimensions that all lists of a feature have in common: the length of its lists and, before it, the
-/// number of steps of a feature list. `None` if a size varies or is 0, or if a step has no kind.
+/// Returns the sizes of the dimensions that all lists of a feature have in common: the length of
+/// its lists and, before it, the number of steps of a feature list. `None` if a size varies or is
+/// 0, or if a step has no kind.
 ///
 /// ```text
 /// feature         [1, 2], [3, 4]                     2
@@ -134,40 +145,73 @@ fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> O
 /// ```
 pub(crate) fn fixed_shape(summary: &FeatureSummary) -> Option<Vec<u64>> {
     let (_, seen) = main_kind(summary)?;
-    let ranges = summary.steps.into_iter().chain([(seen.min_len, seen.max_len)]);
+    let ranges = summary
+        .steps
+        .into_iter()
+        .chain([(seen.min_len, seen.max_len)]);
     let has_all_steps = summary.role != Role::Sequence || summary.unset == 0;
     let size = |(min, max): (u64, u64)| (min == max && min > 0).then_some(min);
-    ranges.map(size).collect::<Option<Vec<_>>>().filter(|_| has_all_steps)
+    ranges
+        .map(size)
+        .collect::<Option<Vec<_>>>()
+        .filter(|_| has_all_steps)
 }
 
-/// Returns bounds: equal ones if all lists are of one length, else a minimum of 1; no bounds if a list is empty.
+/// Returns bounds: equal ones if all lists are of one length, else a minimum of 1; no bounds if a
+/// list is empty.
 fn value_count(min: u64, max: u64) -> ValueCount {
     match min {
         0 => ValueCount::default(),
-        _ if min == max => ValueCount { min: Some(min as i64), max: Some(max as i64) },
-        _ => ValueCount { min: Some(1), max: None },
+        _ if min == max => ValueCount {
+            min: Some(min as i64),
+            max: Some(max as i64),
+        },
+        _ => ValueCount {
+            min: Some(1),
+            max: None,
+        },
     }
 }
 
-/// Returns the domain of a feature; with it the string domain that it names, which the schema holds.
-fn domain(summary: &FeatureSummary, values: &FeatureAccumulator) -> (Option<DomainInfo>, Option<StringDomain>) {
+/// Returns the domain of a feature; with it the string domain that it names, which the schema
+/// holds.
+fn domain(
+    summary: &FeatureSummary,
+    values: &FeatureAccumulator,
+) -> (Option<DomainInfo>, Option<StringDomain>) {
     match main_kind(summary).map(|(kind, _)| kind) {
         Some(Kind::Int64) => {
             let range = values.ints.as_ref().and_then(|numbers| numbers.finite);
             let is_bool = range.is_some_and(|(low, high)| low >= 0 && high == 1);
-            (is_bool.then(|| DomainInfo::BoolDomain(BoolDomain::default())), None)
+            (
+                is_bool.then(|| DomainInfo::BoolDomain(BoolDomain::default())),
+                None,
+            )
         }
-        Some(Kind::Bytes) => values.bytes.as_ref().map_or((None, None), |bytes| string_domain(&summary.name, bytes)),
+        Some(Kind::Bytes) => values
+            .bytes
+            .as_ref()
+            .map_or((None, None), |bytes| string_domain(&summary.name, bytes)),
         Some(Kind::Float) | None => (None, None),
     }
 }
 
-/// Returns the domain of byte strings: bool or int if all values are such, a string domain for up to
-/// [`MAX_DOMAIN_VALUES`] UTF-8 values, and none for others or if distinct values are too many or too long to keep.
-fn string_domain(name: &str, bytes: &BytesAccumulator) -> (Option<DomainInfo>, Option<StringDomain>) {
-    let Some(counts) = bytes.distinct.whole() else { return (None, None) };
-    let text: Option<Vec<&str>> = counts.map(|(value, _)| std::str::from_utf8(value).ok()).collect();
-    let Some(mut text) = text.filter(|text| !text.is_empty()) else { return (None, None) };
+/// Returns the domain of byte strings: bool or int if all values are such, a string domain for up
+/// to [`MAX_DOMAIN_VALUES`] UTF-8 values, and none for others or if distinct values are too many or
+/// too long to keep.
+fn string_domain(
+    name: &str,
+    bytes: &BytesAccumulator,
+) -> (Option<DomainInfo>, Option<StringDomain>) {
+    let Some(counts) = bytes.distinct.whole() else {
+        return (None, None);
+    };
+    let text: Option<Vec<&str>> = counts
+        .map(|(value, _)| std::str::from_utf8(value).ok())
+        .collect();
+    let Some(mut text) = text.filter(|text| !text.is_empty()) else {
+        return (None, None);
+    };
     text.sort_unstable();
     if let Some(domain) = bool_domain(&text) {
         return (Some(DomainInfo::BoolDomain(domain)), None);
@@ -180,11 +224,16 @@ fn string_domain(name: &str, bytes: &BytesAccumulator) -> (Option<DomainInfo>, O
     }
     let value = text.into_iter().map(str::to_owned).collect();
     let name = path_step(name);
-    let domain = StringDomain { name: Some(name.clone()), value, ..StringDomain::default() };
+    let domain = StringDomain {
+        name: Some(name.clone()),
+        value,
+        ..StringDomain::default()
+    };
     (Some(DomainInfo::Domain(name)), Some(domain))
 }
 
-/// Returns a bool domain if at most one of the values means true, at most one means false, and there are no others.
+/// Returns a bool domain if at most one of the values means true, at most one means false, and
+/// there are no others.
 fn bool_domain(values: &[&str]) -> Option<BoolDomain> {
     let mut domain = BoolDomain::default();
     for value in values {

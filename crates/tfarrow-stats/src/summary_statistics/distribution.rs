@@ -1,6 +1,8 @@
-//! Distributions of numbers in the form of charts: histograms of two data sets with common buckets, and percentiles.
+//! Distributions of numbers in the form of charts: histograms of two data sets with common buckets,
+//! and percentiles.
 //!
-//! The histograms of [`NumberStatistics`](super::NumberStatistics) are TFDV's, with ten buckets of each data set's own.
+//! The histograms of [`NumberStatistics`](super::NumberStatistics) are TFDV's, with ten buckets of
+//! each data set's own.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +11,15 @@ use tfarrow_codec::{Kind, Role};
 use super::{quantiles::Quantiles, summarize::number_quantiles};
 use crate::collect::{Statistics, feature::FeatureAccumulator};
 
-/// Numbers of buckets of a histogram: twice the square root of the number of values, within these limits.
+/// Numbers of buckets of a histogram: twice the square root of the number of values, within these
+/// limits.
 const MIN_BUCKETS: usize = 8;
 const MAX_BUCKETS: usize = 30;
 
 /// The percentages at which a [`DistributionSide`] has percentiles.
-pub const PERCENTAGES: [f64; 15] =
-    [0.0, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0];
+pub const PERCENTAGES: [f64; 15] = [
+    0.0, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0,
+];
 
 /// The distribution of the numbers of one feature and kind, in a data set and in its baseline.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +30,10 @@ pub struct Distribution {
     pub is_list: bool,
     /// The kind, `float_list` or `int64_list`.
     pub kind: &'static str,
-    /// The bounds of the histogram's buckets, one more than there are buckets: up to 30 buckets of equal
-    /// width, from the smallest to the largest finite value of both data sets. Those of integers lie between integers
-    /// (`-0.5`, `0.5`, `1.5` for the values 0 and 1). Empty if there are no two different finite values.
+    /// The bounds of the histogram's buckets, one more than there are buckets: up to 30 buckets of
+    /// equal width, from the smallest to the largest finite value of both data sets. Those of
+    /// integers lie between integers (`-0.5`, `0.5`, `1.5` for the values 0 and 1). Empty if there
+    /// are no two different finite values.
     pub bounds: Vec<f64>,
     /// The distribution in the data set; `None` if it does not have the feature with this kind.
     pub now: Option<DistributionSide>,
@@ -52,7 +57,11 @@ impl Statistics {
         for (side, statistics) in [Some(self), baseline].into_iter().enumerate() {
             for (seen, values) in statistics.into_iter().flat_map(Self::features) {
                 for (kind, quantiles) in quantiles(values) {
-                    let key = (seen.name.as_str(), seen.role == Role::Sequence, kind as usize);
+                    let key = (
+                        seen.name.as_str(),
+                        seen.role == Role::Sequence,
+                        kind as usize,
+                    );
                     if let Some(held) = all.entry(key).or_default().get_mut(side) {
                         *held = Some(quantiles);
                     }
@@ -60,24 +69,48 @@ impl Statistics {
             }
         }
         let kind = |index: usize| Kind::ALL.get(index).copied().unwrap_or(Kind::Int64);
-        let distribution =
-            |((name, is_list, index), sides): ((&str, bool, usize), _)| distribution(name, is_list, kind(index), sides);
+        let distribution = |((name, is_list, index), sides): ((&str, bool, usize), _)| {
+            distribution(name, is_list, kind(index), sides)
+        };
         all.into_iter().map(distribution).collect()
     }
 }
 
 /// Returns the quantiles of the numbers of each kind.
 fn quantiles(values: &FeatureAccumulator) -> impl Iterator<Item = (Kind, Quantiles)> {
-    let floats = values.floats.as_deref().map(|floats| (Kind::Float, number_quantiles(floats)));
-    let ints = values.ints.as_deref().map(|ints| (Kind::Int64, number_quantiles(ints)));
+    let floats = values
+        .floats
+        .as_deref()
+        .map(|floats| (Kind::Float, number_quantiles(floats)));
+    let ints = values
+        .ints
+        .as_deref()
+        .map(|ints| (Kind::Int64, number_quantiles(ints)));
     floats.into_iter().chain(ints)
 }
 
-fn distribution(name: &str, is_list: bool, kind: Kind, sides: [Option<Quantiles>; 2]) -> Distribution {
-    let ends = || sides.iter().flatten().filter_map(|side| Some((*side.finite().first()?, *side.finite().last()?)));
+fn distribution(
+    name: &str,
+    is_list: bool,
+    kind: Kind,
+    sides: [Option<Quantiles>; 2],
+) -> Distribution {
+    let ends = || {
+        sides
+            .iter()
+            .flatten()
+            .filter_map(|side| Some((*side.finite().first()?, *side.finite().last()?)))
+    };
     let low = ends().map(|(low, _)| low).fold(f64::INFINITY, f64::min);
-    let high = ends().map(|(_, high)| high).fold(f64::NEG_INFINITY, f64::max);
-    let values = sides.iter().flatten().map(|side| side.finite().len()).max().unwrap_or_default();
+    let high = ends()
+        .map(|(_, high)| high)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let values = sides
+        .iter()
+        .flatten()
+        .map(|side| side.finite().len())
+        .max()
+        .unwrap_or_default();
     let buckets = (2 * values.isqrt()).clamp(MIN_BUCKETS, MAX_BUCKETS);
     let bounds = match low < high {
         true if kind == Kind::Int64 => integer_bounds(low, high),
@@ -85,7 +118,14 @@ fn distribution(name: &str, is_list: bool, kind: Kind, sides: [Option<Quantiles>
         false => Vec::new(),
     };
     let [now, before] = sides.map(|side| side.map(|side| DistributionSide::of(&side, &bounds)));
-    Distribution { name: name.to_owned(), is_list, kind: kind.name(), bounds, now, before }
+    Distribution {
+        name: name.to_owned(),
+        is_list,
+        kind: kind.name(),
+        bounds,
+        now,
+        before,
+    }
 }
 
 /// Returns the bounds of buckets of equal width.
@@ -93,13 +133,17 @@ fn equal_bounds(low: f64, high: f64, buckets: usize) -> Vec<f64> {
     let bound = |index: usize| {
         let share = index as f64 / buckets as f64;
         // Interpolates without `high - low`, which may overflow.
-        if index == buckets { high } else { low * (1.0 - share) + high * share }
+        if index == buckets {
+            high
+        } else {
+            low * (1.0 - share) + high * share
+        }
     };
     (0..=buckets).map(bound).collect()
 }
 
-/// Returns the bounds of buckets of integers, which lie between integers. All buckets have the same number of integers if few
-/// values allow it: otherwise bars of even data would be uneven.
+/// Returns the bounds of buckets of integers, which lie between integers. All buckets have the same
+/// number of integers if few values allow it: otherwise bars of even data would be uneven.
 fn integer_bounds(low: f64, high: f64) -> Vec<f64> {
     // Integers of this size have no half between them, and are as dense as floats.
     if high - low > 1e15 || low.abs().max(high.abs()) > 1e15 {
@@ -109,14 +153,19 @@ fn integer_bounds(low: f64, high: f64) -> Vec<f64> {
     let is_divisor = |buckets: &usize| values % *buckets as f64 == 0.0;
     let buckets = match values as usize {
         few @ ..=MAX_BUCKETS => few,
-        _ => (MAX_BUCKETS / 2..=MAX_BUCKETS).rev().find(is_divisor).unwrap_or(MAX_BUCKETS),
+        _ => (MAX_BUCKETS / 2..=MAX_BUCKETS)
+            .rev()
+            .find(is_divisor)
+            .unwrap_or(MAX_BUCKETS),
     };
     // Of so many values, a bucket with one more than its neighbours does not stand out.
     if is_divisor(&buckets) || values > 20.0 * MAX_BUCKETS as f64 {
         return equal_bounds(first, high + 0.5, buckets);
     }
     let width = (values / MAX_BUCKETS as f64).ceil();
-    (0..=(values / width).ceil() as usize).map(|index| first + index as f64 * width).collect()
+    (0..=(values / width).ceil() as usize)
+        .map(|index| first + index as f64 * width)
+        .collect()
 }
 
 impl DistributionSide {
@@ -125,12 +174,23 @@ impl DistributionSide {
         let mut counts = Vec::new();
         for (index, bound) in bounds.iter().enumerate().skip(1) {
             let is_last = index + 1 == bounds.len();
-            let count = if is_last { rest.len() } else { rest.partition_point(|value| value <= bound) };
+            let count = if is_last {
+                rest.len()
+            } else {
+                rest.partition_point(|value| value <= bound)
+            };
             rest = rest.get(count..).unwrap_or_default();
             counts.push(count as f64 * quantiles.weight());
         }
-        let percentiles = PERCENTAGES.into_iter().chain([100.0]).map(|percent| quantiles.at(percent / 100.0)).collect();
-        Self { counts, percentiles }
+        let percentiles = PERCENTAGES
+            .into_iter()
+            .chain([100.0])
+            .map(|percent| quantiles.at(percent / 100.0))
+            .collect();
+        Self {
+            counts,
+            percentiles,
+        }
     }
 }
 
@@ -139,8 +199,14 @@ mod tests {
     use super::*;
 
     fn of(kind: Kind, now: &[f64], before: Option<&[f64]>) -> Distribution {
-        let quantiles = |values: &[f64]| Quantiles::new(values.iter().copied(), 10 * values.len() as u64);
-        distribution("x", false, kind, [Some(quantiles(now)), before.map(quantiles)])
+        let quantiles =
+            |values: &[f64]| Quantiles::new(values.iter().copied(), 10 * values.len() as u64);
+        distribution(
+            "x",
+            false,
+            kind,
+            [Some(quantiles(now)), before.map(quantiles)],
+        )
     }
 
     #[test]
@@ -161,12 +227,21 @@ mod tests {
     #[test]
     fn both_data_sets_have_the_same_buckets() {
         let found = of(Kind::Float, &[0.0, 1.0], Some(&[29.5, 30.0, f64::INFINITY]));
-        assert_eq!((found.bounds.len(), found.bounds[0], found.bounds[8]), (9, 0.0, 30.0));
+        assert_eq!(
+            (found.bounds.len(), found.bounds[0], found.bounds[8]),
+            (9, 0.0, 30.0)
+        );
         let (now, before) = (found.now.unwrap(), found.before.unwrap());
         assert_eq!((now.counts[0], now.counts[7]), (20.0, 0.0));
         // Infinite values are in no bucket.
-        assert_eq!((before.counts[7], before.counts.iter().sum::<f64>()), (20.0, 20.0));
-        assert_eq!((before.percentiles.len(), before.percentiles[15]), (16, f64::INFINITY));
+        assert_eq!(
+            (before.counts[7], before.counts.iter().sum::<f64>()),
+            (20.0, 20.0)
+        );
+        assert_eq!(
+            (before.percentiles.len(), before.percentiles[15]),
+            (16, f64::INFINITY)
+        );
     }
 
     #[test]
@@ -176,7 +251,8 @@ mod tests {
         for kind in [Kind::Float, Kind::Int64] {
             let found = of(kind, &[f64::MIN, f64::MAX], None);
             assert!(
-                found.bounds.len() > MIN_BUCKETS && found.bounds.iter().all(|bound| bound.is_finite()),
+                found.bounds.len() > MIN_BUCKETS
+                    && found.bounds.iter().all(|bound| bound.is_finite()),
                 "{found:?}"
             );
         }

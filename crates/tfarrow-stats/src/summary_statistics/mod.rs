@@ -1,4 +1,5 @@
-//! The summary statistics of a data set, for reports and for a `DatasetFeatureStatisticsList` message.
+//! The summary statistics of a data set, for reports and for a `DatasetFeatureStatisticsList`
+//! message.
 //!
 //! The types serialize to the JSON of `tfarrow stats`. They nest as the data does:
 //!
@@ -53,7 +54,8 @@ pub struct FeatureStatistics {
     pub present: u64,
     /// Number of records that do not have the feature.
     pub missing: u64,
-    /// Number of records, or of steps of a feature list, that have the feature without a kind: the `oneof` is not set.
+    /// Number of records, or of steps of a feature list, that have the feature without a kind: the
+    /// `oneof` is not set.
     pub unset: u64,
     /// Smallest and largest number of steps of a feature list.
     pub steps: Option<(u64, u64)>,
@@ -114,12 +116,13 @@ pub struct NumberStatistics {
     pub positive_infinities: u64,
     /// Number of values that are negative infinity.
     pub negative_infinities: u64,
-    /// The mean; infinite if there are infinities of one sign, NaN if there are infinities of both signs.
+    /// The mean; infinite if there are infinities of one sign, NaN if there are infinities of both
+    /// signs.
     pub mean: f64,
     /// The population standard deviation; NaN if a value is infinite.
     pub std_dev: f64,
-    /// The skewness of the finite values, from the same sample as the median; NaN if they do not vary. 0 for symmetric
-    /// distributions, 2 for an exponential one.
+    /// The skewness of the finite values, from the same sample as the median; NaN if they do not
+    /// vary. 0 for symmetric distributions, 2 for an exponential one.
     pub skewness: f64,
     /// The minimum.
     pub min: NumberValue,
@@ -133,7 +136,8 @@ pub struct NumberStatistics {
     pub histogram: Vec<HistogramBucket>,
     /// The histogram with buckets of equal counts.
     pub quantiles: Vec<HistogramBucket>,
-    /// Size of the sample that the median, the deciles and the histograms are of; `None` if they are of all values.
+    /// Size of the sample that the median, the deciles and the histograms are of; `None` if they
+    /// are of all values.
     pub sampled: Option<u64>,
     /// Whether no two values of this sample are equal.
     #[serde(skip)]
@@ -147,7 +151,8 @@ pub struct ByteStringStatistics {
     pub total: u64,
     /// Number of distinct values.
     pub distinct: u64,
-    /// Whether `distinct` is exact; otherwise it is an estimate with a standard error of about 0.8 %.
+    /// Whether `distinct` is exact; otherwise it is an estimate with a standard error of about 0.8
+    /// %.
     pub is_distinct_exact: bool,
     /// Length of the shortest value in bytes.
     pub min_length: u64,
@@ -157,14 +162,16 @@ pub struct ByteStringStatistics {
     pub max_length: u64,
     /// Number of values that are not UTF-8.
     pub invalid_utf8: u64,
-    /// The formats that values look like (see [`ValueFormat::name`]), each with its number of values.
+    /// The formats that values look like (see [`ValueFormat::name`]), each with its number of
+    /// values.
     pub formats: Vec<(&'static str, u64)>,
     /// The sizes of the values that look like images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<ImageStatistics>,
     /// The most frequent values, in descending order of their counts.
     pub top: Vec<TopValue>,
-    /// Size of the sample that `top` is of, whose counts are estimates; `None` if it is of all values.
+    /// Size of the sample that `top` is of, whose counts are estimates; `None` if it is of all
+    /// values.
     pub sampled: Option<u64>,
 }
 
@@ -184,8 +191,8 @@ pub struct ImageStatistics {
 /// A frequent value. Values are counted by a hash of the whole value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TopValue {
-    /// The value, or its first 256 bytes, which is all that is kept of the values of large data sets. In JSON it has at most
-    /// 256 bytes.
+    /// The value, or its first 256 bytes, which is all that is kept of the values of large data
+    /// sets. In JSON it has at most 256 bytes.
     #[serde(serialize_with = "text_or_bytes")]
     pub value: Box<[u8]>,
     /// Length of the whole value in bytes.
@@ -201,24 +208,36 @@ impl TopValue {
     /// Copies a value and its count.
     pub(crate) fn of(frequency: ValueFrequency<'_>) -> Self {
         let ValueFrequency { hash, value, count } = frequency;
-        Self { value: value.bytes.clone(), length: value.length, hash, count }
+        Self {
+            value: value.bytes.clone(),
+            length: value.length,
+            hash,
+            count,
+        }
     }
 
     /// Returns the format that the value looks like.
     pub fn format(&self) -> ValueFormat {
-        ValueFormat::of(&self.value, is_text(&self.value, std::str::from_utf8(&self.value).is_ok()))
+        ValueFormat::of(
+            &self.value,
+            is_text(&self.value, std::str::from_utf8(&self.value).is_ok()),
+        )
     }
 
-    /// Returns the value if it is text; `None` if it is binary or has [control characters](tfarrow_codec::infer::has_control_character).
+    /// Returns the value if it is text; `None` if it is binary or has [control
+    /// characters](tfarrow_codec::infer::has_control_character).
     pub fn text(&self) -> Option<&str> {
-        let is_text = matches!(self.format(), ValueFormat::Empty | ValueFormat::Text | ValueFormat::Json);
+        let is_text = matches!(
+            self.format(),
+            ValueFormat::Empty | ValueFormat::Text | ValueFormat::Json
+        );
         std::str::from_utf8(&self.value).ok().filter(|_| is_text)
     }
 }
 
 impl FeatureStatistics {
-    /// Returns the number of records without a value that has a kind. Feature lists without a kind are not counted, since
-    /// `unset` counts their steps.
+    /// Returns the number of records without a value that has a kind. Feature lists without a kind
+    /// are not counted, since `unset` counts their steps.
     pub fn absent(&self) -> u64 {
         self.missing + if self.is_list { 0 } else { self.unset }
     }

@@ -3,8 +3,8 @@
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
 use super::{
-    ByteStringStatistics, DatasetStatistics, FeatureStatistics, ImageStatistics, KindStatistics, ListLengths,
-    NumberStatistics, TopValue, quantiles::Quantiles,
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, ImageStatistics, KindStatistics,
+    ListLengths, NumberStatistics, TopValue, quantiles::Quantiles,
 };
 use crate::collect::{
     Statistics,
@@ -25,11 +25,16 @@ impl Statistics {
     /// Computes the summary statistics.
     pub fn summarize(&self) -> DatasetStatistics {
         let summary = &self.inferred.summary;
-        let features = self.features().map(|(seen, values)| feature(seen, values, summary.records()));
+        let features = self
+            .features()
+            .map(|(seen, values)| feature(seen, values, summary.records()));
         DatasetStatistics {
             records: summary.records(),
             bytes: summary.bytes(),
-            sampled: self.inferred.sampled.map(|sampled| (sampled.shards, sampled.of)),
+            sampled: self
+                .inferred
+                .sampled
+                .map(|sampled| (sampled.shards, sampled.of)),
             features: features.collect(),
         }
     }
@@ -44,7 +49,10 @@ fn feature(seen: &FeatureSummary, values: &FeatureAccumulator, records: u64) -> 
         missing: records - seen.present,
         unset: seen.unset,
         steps: seen.steps,
-        kinds: seen.kinds().map(|(kind, seen)| kind_statistics(kind, seen, values)).collect(),
+        kinds: seen
+            .kinds()
+            .map(|(kind, seen)| kind_statistics(kind, seen, values))
+            .collect(),
     }
 }
 
@@ -63,7 +71,11 @@ fn kind_statistics(kind: Kind, seen: &KindSummary, values: &FeatureAccumulator) 
             Kind::Int64 => values.ints.as_deref().map(numbers),
             Kind::Bytes => None,
         },
-        strings: values.bytes.as_deref().filter(|_| kind == Kind::Bytes).map(strings),
+        strings: values
+            .bytes
+            .as_deref()
+            .filter(|_| kind == Kind::Bytes)
+            .map(strings),
     }
 }
 
@@ -74,7 +86,9 @@ fn sampled<T: SampleValue>(sample: &ValueSample<T>) -> Option<u64> {
 
 /// Returns the 11 deciles, from the minimum to the maximum.
 fn deciles(quantiles: &Quantiles) -> Vec<f64> {
-    (0..=BUCKETS).map(|part| quantiles.at(f64::from(part) / f64::from(BUCKETS))).collect()
+    (0..=BUCKETS)
+        .map(|part| quantiles.at(f64::from(part) / f64::from(BUCKETS)))
+        .collect()
 }
 
 /// Summarizes the lengths of lists. The extremes are exact, also if lengths were sampled.
@@ -120,16 +134,30 @@ pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatis
 fn are_distinct<T: Number>(sample: &ValueSample<T>) -> bool {
     let mut values: Vec<T> = sample.values().copied().collect();
     values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
-    values.windows(2).all(|pair| matches!(pair, [one, other] if one < other))
+    values
+        .windows(2)
+        .all(|pair| matches!(pair, [one, other] if one < other))
 }
 
 /// Returns the quantiles of numbers.
 pub(super) fn number_quantiles<T: Number>(numbers: &NumberAccumulator<T>) -> Quantiles {
     let (min, max) = numbers.range();
     // The sample may lack the extremes, which the accumulator has.
-    let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
-    let ends = finite.chain([min, max]).filter(|_| !numbers.sample.is_all());
-    Quantiles::new(numbers.sample.values().map(|value| value.to_f64()).chain(ends), numbers.count())
+    let finite = numbers
+        .finite
+        .into_iter()
+        .flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
+    let ends = finite
+        .chain([min, max])
+        .filter(|_| !numbers.sample.is_all());
+    Quantiles::new(
+        numbers
+            .sample
+            .values()
+            .map(|value| value.to_f64())
+            .chain(ends),
+        numbers.count(),
+    )
 }
 
 /// Summarizes byte strings.
@@ -138,7 +166,10 @@ fn strings(bytes: &BytesAccumulator) -> ByteStringStatistics {
     // An estimate may exceed the number of values.
     let distinct = distinct.min(bytes.count());
     let (min_length, max_length) = bytes.lengths.unwrap_or_default();
-    let formats = ValueFormat::ALL.into_iter().zip(bytes.formats).filter(|(_, count)| *count > 0);
+    let formats = ValueFormat::ALL
+        .into_iter()
+        .zip(bytes.formats)
+        .filter(|(_, count)| *count > 0);
     ByteStringStatistics {
         total: bytes.count(),
         distinct,
@@ -147,21 +178,37 @@ fn strings(bytes: &BytesAccumulator) -> ByteStringStatistics {
         mean_length: bytes.bytes as f64 / bytes.count() as f64,
         max_length,
         invalid_utf8: bytes.invalid_utf8,
-        formats: formats.map(|(format, count)| (format.name(), count)).collect(),
+        formats: formats
+            .map(|(format, count)| (format.name(), count))
+            .collect(),
         images: images(&bytes.images),
         top: top(bytes),
-        sampled: if bytes.is_counted() { None } else { sampled(&bytes.sample) },
+        sampled: if bytes.is_counted() {
+            None
+        } else {
+            sampled(&bytes.sample)
+        },
     }
 }
 
 /// Summarizes images; `None` if no value looks like one.
 fn images(images: &ImageAccumulator) -> Option<ImageStatistics> {
-    let ImageAccumulator { read: count, damaged, sizes } = *images;
+    let ImageAccumulator {
+        read: count,
+        damaged,
+        sizes,
+    } = *images;
     let [width, height] = [0, 1].map(|side| sizes.map(|sizes| sizes[side]));
-    (count + damaged > 0).then_some(ImageStatistics { count, damaged, width, height })
+    (count + damaged > 0).then_some(ImageStatistics {
+        count,
+        damaged,
+        width,
+        height,
+    })
 }
 
-/// Returns the most frequent values. Values of equal counts are in descending order, as TFDV ranks them.
+/// Returns the most frequent values. Values of equal counts are in descending order, as TFDV ranks
+/// them.
 fn top(bytes: &BytesAccumulator) -> Vec<TopValue> {
     let mut top = bytes.frequencies();
     if !bytes.is_counted() {

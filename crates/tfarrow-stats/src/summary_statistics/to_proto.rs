@@ -1,17 +1,18 @@
-//! Conversion to a `tensorflow.metadata.v0.DatasetFeatureStatisticsList`, which TFDV and Facets read.
+//! Conversion to a `tensorflow.metadata.v0.DatasetFeatureStatisticsList`, which TFDV and Facets
+//! read.
 
 use tfarrow_codec::Kind;
 
 use super::{
-    ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, KindStatistics, NumberStatistics,
-    TopValue,
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, KindStatistics,
+    NumberStatistics, TopValue,
 };
 use crate::{
     collect::slices::SliceValue,
     excerpt::excerpt,
     proto::{
-        CommonStatistics, DatasetFeatureStatistics, DatasetFeatureStatisticsList, FeatureNameStatistics, Histogram,
-        NumericStatistics, Path, RankHistogram, StringStatistics,
+        CommonStatistics, DatasetFeatureStatistics, DatasetFeatureStatisticsList,
+        FeatureNameStatistics, Histogram, NumericStatistics, Path, RankHistogram, StringStatistics,
         feature_name_statistics::{FieldId, Stats, Type},
         histogram::{self, HistogramType},
         rank_histogram,
@@ -31,27 +32,43 @@ const NO_TEXT: &str = "__BYTES_VALUE__";
 const ALL: &str = "All Examples";
 
 impl DatasetStatistics {
-    /// Converts the statistics to a message with one data set. A feature of several kinds has the statistics of the
-    /// kind with most lists, since the message has room for one.
+    /// Converts the statistics to a message with one data set. A feature of several kinds has the
+    /// statistics of the kind with most lists, since the message has room for one.
     pub fn to_proto(&self) -> DatasetFeatureStatisticsList {
-        DatasetFeatureStatisticsList { datasets: vec![self.named("")] }
+        DatasetFeatureStatisticsList {
+            datasets: vec![self.named("")],
+        }
     }
 
-    /// Converts the statistics and those of slices by the feature `by`. A slice is named `by_value`, as by TFDV.
+    /// Converts the statistics and those of slices by the feature `by`. A slice is named
+    /// `by_value`, as by TFDV.
     pub fn to_proto_with<'a>(
         &self,
         by: &str,
         slices: impl IntoIterator<Item = (&'a SliceValue, &'a Self)>,
     ) -> DatasetFeatureStatisticsList {
-        let slices = slices.into_iter().map(|(value, slice)| slice.named(&format!("{by}_{value}")));
-        DatasetFeatureStatisticsList { datasets: std::iter::once(self.named(ALL)).chain(slices).collect() }
+        let slices = slices
+            .into_iter()
+            .map(|(value, slice)| slice.named(&format!("{by}_{value}")));
+        DatasetFeatureStatisticsList {
+            datasets: std::iter::once(self.named(ALL)).chain(slices).collect(),
+        }
     }
 
     /// Converts the statistics of a data set, or of a slice, with this name.
     fn named(&self, name: &str) -> DatasetFeatureStatistics {
-        let features = self.features.iter().map(|feature| feature_statistics(feature, self.records)).collect();
+        let features = self
+            .features
+            .iter()
+            .map(|feature| feature_statistics(feature, self.records))
+            .collect();
         let (name, num_examples) = (name.to_owned(), self.records);
-        DatasetFeatureStatistics { name, num_examples, features, ..Default::default() }
+        DatasetFeatureStatistics {
+            name,
+            num_examples,
+            features,
+            ..Default::default()
+        }
     }
 }
 
@@ -63,8 +80,16 @@ fn feature_statistics(feature: &FeatureStatistics, records: u64) -> FeatureNameS
     let kind = feature.kinds.iter().rev().max_by_key(|kind| kind.lists);
     let common = common(feature, kind, records);
     let (r#type, stats) = match kind {
-        Some(KindStatistics { kind_of: Kind::Int64, numbers, .. }) => (Type::Int, numeric(numbers.as_ref(), common)),
-        Some(KindStatistics { kind_of: Kind::Float, numbers, .. }) => (Type::Float, numeric(numbers.as_ref(), common)),
+        Some(KindStatistics {
+            kind_of: Kind::Int64,
+            numbers,
+            ..
+        }) => (Type::Int, numeric(numbers.as_ref(), common)),
+        Some(KindStatistics {
+            kind_of: Kind::Float,
+            numbers,
+            ..
+        }) => (Type::Float, numeric(numbers.as_ref(), common)),
         Some(KindStatistics { strings, .. }) => (Type::String, string(strings.as_ref(), common)),
         None => (Type::String, string(None, common)),
     };
@@ -76,12 +101,23 @@ fn feature_statistics(feature: &FeatureStatistics, records: u64) -> FeatureNameS
     }
 }
 
-/// Converts presence and list lengths. A record without a list of this kind is missing; a feature list is present even
-/// without a step.
-fn common(feature: &FeatureStatistics, kind: Option<&KindStatistics>, records: u64) -> CommonStatistics {
-    let present = if feature.is_list { feature.present } else { kind.map_or(0, |kind| kind.lists) };
+/// Converts presence and list lengths. A record without a list of this kind is missing; a feature
+/// list is present even without a step.
+fn common(
+    feature: &FeatureStatistics,
+    kind: Option<&KindStatistics>,
+    records: u64,
+) -> CommonStatistics {
+    let present = if feature.is_list {
+        feature.present
+    } else {
+        kind.map_or(0, |kind| kind.lists)
+    };
     let Some(kind) = kind else {
-        return CommonStatistics { num_missing: records, ..Default::default() };
+        return CommonStatistics {
+            num_missing: records,
+            ..Default::default()
+        };
     };
     CommonStatistics {
         num_non_missing: present,
@@ -90,7 +126,11 @@ fn common(feature: &FeatureStatistics, kind: Option<&KindStatistics>, records: u
         max_num_values: kind.lengths.max,
         avg_num_values: (kind.values as f64 / present.max(1) as f64) as f32,
         tot_num_values: kind.values,
-        num_values_histogram: Some(histogram(&kind.lengths.quantiles, HistogramType::Quantiles, 0)),
+        num_values_histogram: Some(histogram(
+            &kind.lengths.quantiles,
+            HistogramType::Quantiles,
+            0,
+        )),
         ..Default::default()
     }
 }
@@ -102,21 +142,33 @@ fn histogram(buckets: &[HistogramBucket], r#type: HistogramType, num_nan: u64) -
         high_value: bucket.high,
         sample_count: bucket.count,
     };
-    Histogram { num_nan, buckets: buckets.iter().map(bucket).collect(), r#type: r#type.into(), ..Default::default() }
+    Histogram {
+        num_nan,
+        buckets: buckets.iter().map(bucket).collect(),
+        r#type: r#type.into(),
+        ..Default::default()
+    }
 }
 
 /// Converts the statistics of numbers; without a value, only the common ones.
 fn numeric(numbers: Option<&NumberStatistics>, common: CommonStatistics) -> Stats {
     let common_stats = Some(common);
     let Some(numbers) = numbers.filter(|numbers| numbers.count + numbers.nan > 0) else {
-        return Stats::NumStats(NumericStatistics { common_stats, ..Default::default() });
+        return Stats::NumStats(NumericStatistics {
+            common_stats,
+            ..Default::default()
+        });
     };
     let histograms = vec![
         histogram(&numbers.histogram, HistogramType::Standard, numbers.nan),
         histogram(&numbers.quantiles, HistogramType::Quantiles, numbers.nan),
     ];
     if numbers.count == 0 {
-        return Stats::NumStats(NumericStatistics { common_stats, histograms, ..Default::default() });
+        return Stats::NumStats(NumericStatistics {
+            common_stats,
+            histograms,
+            ..Default::default()
+        });
     }
     Stats::NumStats(NumericStatistics {
         common_stats,
@@ -134,27 +186,47 @@ fn numeric(numbers: Option<&NumberStatistics>, common: CommonStatistics) -> Stat
 fn string(strings: Option<&ByteStringStatistics>, common: CommonStatistics) -> Stats {
     let common_stats = Some(common);
     let Some(strings) = strings else {
-        return Stats::StringStats(StringStatistics { common_stats, ..Default::default() });
+        return Stats::StringStats(StringStatistics {
+            common_stats,
+            ..Default::default()
+        });
     };
-    let ranks = strings.top.iter().enumerate().map(|(rank, top)| rank_histogram::Bucket {
-        low_rank: rank as u64,
-        high_rank: rank as u64,
-        label: label(top),
-        sample_count: top.count,
-    });
+    let ranks = strings
+        .top
+        .iter()
+        .enumerate()
+        .map(|(rank, top)| rank_histogram::Bucket {
+            low_rank: rank as u64,
+            high_rank: rank as u64,
+            label: label(top),
+            sample_count: top.count,
+        });
     let top = strings.top.iter().take(TOP);
     Stats::StringStats(StringStatistics {
         common_stats,
         unique: strings.distinct,
-        top_values: top.map(|top| FreqAndValue { value: label(top), frequency: top.count }).collect(),
-        avg_length: if strings.total > 0 { strings.mean_length as f32 } else { 0.0 },
-        rank_histogram: Some(RankHistogram { buckets: ranks.collect(), ..Default::default() }),
+        top_values: top
+            .map(|top| FreqAndValue {
+                value: label(top),
+                frequency: top.count,
+            })
+            .collect(),
+        avg_length: if strings.total > 0 {
+            strings.mean_length as f32
+        } else {
+            0.0
+        },
+        rank_histogram: Some(RankHistogram {
+            buckets: ranks.collect(),
+            ..Default::default()
+        }),
         invalid_utf8_count: strings.invalid_utf8,
         ..Default::default()
     })
 }
 
-/// Returns the text by which TFDV tells a value apart from others. A long text has its beginning and its hash.
+/// Returns the text by which TFDV tells a value apart from others. A long text has its beginning
+/// and its hash.
 fn label(top: &TopValue) -> String {
     match std::str::from_utf8(&top.value) {
         Err(_) => NO_TEXT.to_owned(),

@@ -1,7 +1,8 @@
-//! The constraints that a schema sets on each list of one feature, and the records that violate them.
+//! The constraints that a schema sets on each list of one feature, and the records that violate
+//! them.
 //!
-//! Constraints on all records together, such as the fraction of records that have a feature, are checked after the pass
-//! (`feature_validator.rs`).
+//! Constraints on all records together, such as the fraction of records that have a feature, are
+//! checked after the pass (`feature_validator.rs`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,8 +23,8 @@ use crate::{
     schema::{infer::feature_type, shape_size},
 };
 
-/// Largest number of distinct values outside of a domain that are kept for each feature. A domain that more values would
-/// have to be added to is dropped from the updated schema.
+/// Largest number of distinct values outside of a domain that are kept for each feature. A domain
+/// that more values would have to be added to is dropped from the updated schema.
 const MAX_UNEXPECTED: usize = 400;
 /// Largest size of these values in bytes, for all features of a schema together, in one thread.
 const MAX_UNEXPECTED_BYTES: usize = 16 << 20;
@@ -88,19 +89,28 @@ impl ListsOfRecord {
 }
 
 impl FeatureCheck {
-    /// Reads the constraints of a feature of a schema. `domains` are the schema's string domains by name, and
-    /// `features` is the number of features that share the budget for unexpected values.
-    pub(super) fn new(feature: &Feature, is_list: bool, domains: &StringDomains<'_>, features: usize) -> Self {
+    /// Reads the constraints of a feature of a schema. `domains` are the schema's string domains by
+    /// name, and `features` is the number of features that share the budget for unexpected values.
+    pub(super) fn new(
+        feature: &Feature,
+        is_list: bool,
+        domains: &StringDomains<'_>,
+        features: usize,
+    ) -> Self {
         let (mut lengths, mut steps, mut shape) = (None, None, None);
         match &feature.shape_type {
             Some(ShapeType::ValueCount(count)) if !is_list => lengths = Some(range(count)),
             Some(ShapeType::ValueCount(_)) => {}
-            Some(ShapeType::ValueCounts(counts)) => match (is_list, counts.value_count.as_slice()) {
-                (false, [count]) => lengths = Some(range(count)),
-                (true, [outer, inner]) => (steps, lengths) = (Some(range(outer)), Some(range(inner))),
-                // Another depth is one anomaly of the feature, VALUE_NESTEDNESS_MISMATCH.
-                _ => {}
-            },
+            Some(ShapeType::ValueCounts(counts)) => {
+                match (is_list, counts.value_count.as_slice()) {
+                    (false, [count]) => lengths = Some(range(count)),
+                    (true, [outer, inner]) => {
+                        (steps, lengths) = (Some(range(outer)), Some(range(inner)))
+                    }
+                    // Another depth is one anomaly of the feature, VALUE_NESTEDNESS_MISMATCH.
+                    _ => {}
+                }
+            }
             Some(ShapeType::Shape(fixed)) => shape = Some(shape_size(fixed)),
             None => {}
         }
@@ -141,10 +151,12 @@ impl FeatureCheck {
     fn check_count(&mut self, range: Option<(u64, u64)>, count: u64, place: Place) {
         let (min, max) = range.unwrap_or((0, u64::MAX));
         if count < min {
-            self.found.add(AnomalyKind::FeatureTypeLowNumberValues, place);
+            self.found
+                .add(AnomalyKind::FeatureTypeLowNumberValues, place);
         }
         if count > max {
-            self.found.add(AnomalyKind::FeatureTypeHighNumberValues, place);
+            self.found
+                .add(AnomalyKind::FeatureTypeHighNumberValues, place);
         }
     }
 
@@ -172,7 +184,9 @@ impl FeatureCheck {
         if !self.domain.is_any() {
             let (domain, found) = (&self.domain, &mut self.found);
             let mut report = |kind| found.add(kind, place);
-            values.iter().for_each(|value| domain.check_float(*value, &mut report));
+            values
+                .iter()
+                .for_each(|value| domain.check_float(*value, &mut report));
         }
         values.len() as u64
     }
@@ -182,23 +196,38 @@ impl FeatureCheck {
         if !self.domain.is_any() {
             let (domain, found) = (&self.domain, &mut self.found);
             let mut report = |kind| found.add(kind, place);
-            values.iter().for_each(|value| domain.check_int(*value, &mut report));
+            values
+                .iter()
+                .for_each(|value| domain.check_int(*value, &mut report));
         }
         values.len() as u64
     }
 
-    /// Returns the byte strings outside of the domain with their counts, and whether these are all of them.
+    /// Returns the byte strings outside of the domain with their counts, and whether these are all
+    /// of them.
     ///
-    /// They come from the counts of distinct values where the accumulator has these values whole, else from the first ones in their
-    /// order.
-    pub(super) fn unexpected<'a>(&'a self, values: &'a FeatureAccumulator) -> (HashMap<&'a [u8], u64>, bool) {
-        let Some(counts) = values.bytes.as_ref().and_then(|bytes| bytes.distinct.whole()) else {
-            let known = self.unexpected.counts.iter().map(|(value, count)| (&**value, *count));
+    /// They come from the counts of distinct values where the accumulator has these values whole,
+    /// else from the first ones in their order.
+    pub(super) fn unexpected<'a>(
+        &'a self,
+        values: &'a FeatureAccumulator,
+    ) -> (HashMap<&'a [u8], u64>, bool) {
+        let Some(counts) = values
+            .bytes
+            .as_ref()
+            .and_then(|bytes| bytes.distinct.whole())
+        else {
+            let known = self
+                .unexpected
+                .counts
+                .iter()
+                .map(|(value, count)| (&**value, *count));
             return (known.collect(), self.unexpected.cut.is_none());
         };
         let is_unexpected = |value: &[u8]| {
             let mut is_unexpected = false;
-            self.domain.check_string(value, &mut |_| is_unexpected = true);
+            self.domain
+                .check_string(value, &mut |_| is_unexpected = true);
             is_unexpected
         };
         let unexpected: HashMap<_, _> = counts.filter(|(value, _)| is_unexpected(value)).collect();
@@ -206,7 +235,8 @@ impl FeatureCheck {
         (unexpected, is_complete)
     }
 
-    /// Notes that the current record, the `record`th of this thread, has the feature. Returns whether that is new.
+    /// Notes that the current record, the `record`th of this thread, has the feature. Returns
+    /// whether that is new.
     pub(super) fn mark_present(&mut self, record: u64) -> bool {
         let is_first = self.last_record != record;
         self.last_record = record;
@@ -229,7 +259,10 @@ impl FeatureCheck {
 
     /// Returns the violations.
     pub(super) fn into_state(self) -> CheckState {
-        CheckState { found: self.found, unexpected: self.unexpected }
+        CheckState {
+            found: self.found,
+            unexpected: self.unexpected,
+        }
     }
 
     /// Adds violations of the same constraints.
@@ -246,8 +279,8 @@ pub(crate) struct CheckState {
     unexpected: UnexpectedValues,
 }
 
-/// Counts of the byte strings outside of a domain, bounded in number and in bytes: the first ones in their order, so that these
-/// do not depend on threads.
+/// Counts of the byte strings outside of a domain, bounded in number and in bytes: the first ones
+/// in their order, so that these do not depend on threads.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct UnexpectedValues {
     counts: BTreeMap<Box<[u8]>, u64>,
@@ -265,7 +298,10 @@ impl UnexpectedValues {
     /// Creates the counts of one of `features` features.
     fn with_share_of(features: usize) -> Self {
         let budget = (MAX_UNEXPECTED_BYTES / features.max(1)).max(MIN_UNEXPECTED_BYTES);
-        Self { budget, ..Self::default() }
+        Self {
+            budget,
+            ..Self::default()
+        }
     }
 
     fn add(&mut self, value: &[u8], times: u64) {
@@ -279,7 +315,9 @@ impl UnexpectedValues {
         self.counts.insert(value.into(), times);
         self.bytes += value.len();
         while self.counts.len() > MAX_UNEXPECTED || self.bytes > self.budget {
-            let Some((last, _)) = self.counts.pop_last() else { break };
+            let Some((last, _)) = self.counts.pop_last() else {
+                break;
+            };
             self.bytes -= last.len();
             self.cut = Some(last);
         }
@@ -292,12 +330,17 @@ impl UnexpectedValues {
             self.bytes -= dropped.keys().map(|value| value.len()).sum::<usize>();
             self.cut = Some(first);
         }
-        other.counts.iter().for_each(|(value, count)| self.add(value, *count));
+        other
+            .counts
+            .iter()
+            .for_each(|(value, count)| self.add(value, *count));
     }
 }
 
 /// Returns the bounds of a `ValueCount`; a negative one is 0.
 fn range(count: &ValueCount) -> (u64, u64) {
-    let bound = |bound: Option<i64>, otherwise| bound.map_or(otherwise, |bound| bound.try_into().unwrap_or_default());
+    let bound = |bound: Option<i64>, otherwise| {
+        bound.map_or(otherwise, |bound| bound.try_into().unwrap_or_default())
+    };
     (bound(count.min, 0), bound(count.max, u64::MAX))
 }

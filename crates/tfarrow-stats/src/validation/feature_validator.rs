@@ -1,5 +1,5 @@
-//! The verdict on one feature after the pass, by TFDV's rules (`anomalies/schema.cc` and `feature_util.cc`): its anomalies,
-//! and the feature of the updated schema, which has none.
+//! The verdict on one feature after the pass, by TFDV's rules (`anomalies/schema.cc` and
+//! `feature_util.cc`): its anomalies, and the feature of the updated schema, which has none.
 //!
 //! The rules for values of a domain are in `domains/`.
 
@@ -30,7 +30,8 @@ const MAX_LISTED: usize = 20;
 /// A feature of the data: its summary and the accumulator of its values.
 pub(super) type ObservedFeature<'a> = (&'a FeatureSummary, &'a FeatureAccumulator);
 
-/// Compares a feature of the data with the schema's constraints, and relaxes those that are violated.
+/// Compares a feature of the data with the schema's constraints, and relaxes those that are
+/// violated.
 pub(super) struct FeatureValidator<'a> {
     /// The feature of the updated schema.
     pub(super) feature: &'a mut Feature,
@@ -57,7 +58,9 @@ impl<'a> FeatureValidator<'a> {
             return;
         }
         let present = seen.map_or(0, |(summary, _)| non_missing(summary));
-        let (Some((summary, values)), 1..) = (seen, present) else { return self.validate_absent(seen.is_some()) };
+        let (Some((summary, values)), 1..) = (seen, present) else {
+            return self.validate_absent(seen.is_some());
+        };
         self.validate_environment();
         self.validate_counts();
         self.validate_shape(summary, present);
@@ -92,81 +95,128 @@ impl<'a> FeatureValidator<'a> {
         text: impl FnOnce(&Self) -> String,
     ) -> bool {
         let found = self.found.by_kind.get(&kind).copied();
-        found.inspect(|violations| self.report_in_records(kind, short, *violations, text)).is_some()
+        found
+            .inspect(|violations| self.report_in_records(kind, short, *violations, text))
+            .is_some()
     }
 
-    /// Reports numbers below or above the range of the domain, if there are any, with their extreme. Without an extreme
-    /// they are strings, of which there are `all`, and the most frequent ones are listed.
+    /// Reports numbers below or above the range of the domain, if there are any, with their
+    /// extreme. Without an extreme they are strings, of which there are `all`, and the most
+    /// frequent ones are listed.
     pub(super) fn report_out_of_range(
         &mut self,
         kind: AnomalyKind,
         extreme: Option<impl std::fmt::Display>,
         all: f64,
     ) -> bool {
-        let is_small = matches!(kind, AnomalyKind::IntTypeSmallInt | AnomalyKind::FloatTypeSmallFloat);
-        let (order, direction) = if is_small { ("smaller", "down") } else { ("larger", "up") };
+        let is_small = matches!(
+            kind,
+            AnomalyKind::IntTypeSmallInt | AnomalyKind::FloatTypeSmallFloat
+        );
+        let (order, direction) = if is_small {
+            ("smaller", "down")
+        } else {
+            ("larger", "up")
+        };
         self.report_if_found(kind, "Out-of-range values", |validator| match extreme {
             Some(extreme) => format!("There are {order} values, {direction} to {extreme}."),
-            None => format!("There are {order} values: {}.", validator.unexpected_text(all)),
+            None => format!(
+                "There are {order} values: {}.",
+                validator.unexpected_text(all)
+            ),
         })
     }
 
-    /// Lists the unexpected values, the most frequent ones first, each with its share of `all` byte strings.
+    /// Lists the unexpected values, the most frequent ones first, each with its share of `all` byte
+    /// strings.
     pub(super) fn unexpected_text(&self, all: f64) -> String {
-        let mut values: Vec<_> = self.unexpected.iter().map(|(value, count)| (&**value, *count)).collect();
+        let mut values: Vec<_> = self
+            .unexpected
+            .iter()
+            .map(|(value, count)| (&**value, *count))
+            .collect();
         values.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         let word = |(value, count): &(&[u8], u64)| {
             let share = 100.0 * *count as f64 / all;
-            let share = if share < 1.0 { "<1%".to_owned() } else { format!("~{}%", share.floor()) };
+            let share = if share < 1.0 {
+                "<1%".to_owned()
+            } else {
+                format!("~{}%", share.floor())
+            };
             format!("{:?} ({share})", excerpt(value, value.len() as u64))
         };
         let listed: Vec<_> = values.iter().take(MAX_LISTED).map(word).collect();
-        let more = if values.len() > MAX_LISTED { ", and others" } else { "" };
+        let more = if values.len() > MAX_LISTED {
+            ", and others"
+        } else {
+            ""
+        };
         format!("{}{more}", listed.join(", "))
     }
 
-    /// Sets the lifecycle stage of the updated feature to `DEPRECATED`, which exempts it from validation.
+    /// Sets the lifecycle stage of the updated feature to `DEPRECATED`, which exempts it from
+    /// validation.
     fn deprecate(&mut self) {
         self.feature.lifecycle_stage = Some(LifecycleStage::Deprecated.into());
     }
 
-    /// Returns whether the feature is expected in the environment (`in_environment`, else `default_environment` without
-    /// `not_in_environment`).
+    /// Returns whether the feature is expected in the environment (`in_environment`, else
+    /// `default_environment` without `not_in_environment`).
     fn is_in_environment(&self) -> bool {
-        let Some(environment) = self.environment else { return true };
+        let Some(environment) = self.environment else {
+            return true;
+        };
         let has = |names: &[String]| names.iter().any(|name| name == environment);
         has(&self.feature.in_environment)
             || (!has(&self.feature.not_in_environment) && has(&self.schema.default_environment))
     }
 
-    /// Reports a required feature that no record has a list of. `is_named` is true if records have its name.
+    /// Reports a required feature that no record has a list of. `is_named` is true if records have
+    /// its name.
     fn validate_absent(&mut self, is_named: bool) {
         let (count, fraction) = match &self.feature.presence_constraints {
-            Some(PresenceConstraints::Presence(presence)) => (presence.min_count(), presence.min_fraction()),
+            Some(PresenceConstraints::Presence(presence)) => {
+                (presence.min_count(), presence.min_fraction())
+            }
             _ => (0, 0.0),
         };
         if (count <= 0 && fraction <= 0.0) || !self.is_in_environment() {
             return;
         }
-        let kind = if is_named { AnomalyKind::FeatureTypeNotPresent } else { AnomalyKind::SchemaMissingColumn };
+        let kind = if is_named {
+            AnomalyKind::FeatureTypeNotPresent
+        } else {
+            AnomalyKind::SchemaMissingColumn
+        };
         let missing = self.found.missing;
-        self.report_in_records(kind, "Column dropped", missing, |_| "No record has the feature.".to_owned());
+        self.report_in_records(kind, "Column dropped", missing, |_| {
+            "No record has the feature.".to_owned()
+        });
         self.deprecate();
     }
 
     /// Reports a feature that the schema excludes from the environment.
     fn validate_environment(&mut self) {
         if let (Some(environment), false) = (self.environment, self.is_in_environment()) {
-            let text = format!("The feature is in the data but not in the environment {environment:?} of the schema.");
-            self.report(AnomalyKind::SchemaNewColumn, "Column missing in environment", text);
-            self.feature.not_in_environment.retain(|name| name != environment);
+            let text = format!(
+                "The feature is in the data but not in the environment {environment:?} of the schema."
+            );
+            self.report(
+                AnomalyKind::SchemaNewColumn,
+                "Column missing in environment",
+                text,
+            );
+            self.feature
+                .not_in_environment
+                .retain(|name| name != environment);
             if !self.is_in_environment() {
                 self.feature.in_environment.push(environment.to_owned());
             }
         }
     }
 
-    /// Reports the numbers of values of a list, and of steps of a feature list, outside of `value_count(s)`.
+    /// Reports the numbers of values of a list, and of steps of a feature list, outside of
+    /// `value_count(s)`.
     fn validate_counts(&mut self) {
         let levels = if self.is_list { 2 } else { 1 };
         let expected = match &self.feature.shape_type {
@@ -176,17 +226,37 @@ impl<'a> FeatureValidator<'a> {
         };
         if expected != levels {
             let name = self.count_field();
-            let text = format!("Values are nested {levels} deep, but {name} has counts for a depth of {expected}.");
-            self.report(AnomalyKind::ValueNestednessMismatch, "Mismatched value nest level", text);
+            let text = format!(
+                "Values are nested {levels} deep, but {name} has counts for a depth of {expected}."
+            );
+            self.report(
+                AnomalyKind::ValueNestednessMismatch,
+                "Mismatched value nest level",
+                text,
+            );
             self.feature.shape_type = None;
             return;
         }
-        let few = self.report_if_found(AnomalyKind::FeatureTypeLowNumberValues, "Missing values", |validator| {
-            format!("There are fewer values than {} requires.", validator.count_field())
-        });
-        let many = self.report_if_found(AnomalyKind::FeatureTypeHighNumberValues, "Superfluous values", |validator| {
-            format!("There are more values than {} allows.", validator.count_field())
-        });
+        let few = self.report_if_found(
+            AnomalyKind::FeatureTypeLowNumberValues,
+            "Missing values",
+            |validator| {
+                format!(
+                    "There are fewer values than {} requires.",
+                    validator.count_field()
+                )
+            },
+        );
+        let many = self.report_if_found(
+            AnomalyKind::FeatureTypeHighNumberValues,
+            "Superfluous values",
+            |validator| {
+                format!(
+                    "There are more values than {} allows.",
+                    validator.count_field()
+                )
+            },
+        );
         let counts: &mut [_] = match &mut self.feature.shape_type {
             Some(ShapeType::ValueCount(count)) => std::slice::from_mut(count),
             Some(ShapeType::ValueCounts(counts)) => counts.value_count.as_mut_slice(),
@@ -200,14 +270,20 @@ impl<'a> FeatureValidator<'a> {
 
     /// Returns the name of the schema's field that bounds the number of values.
     fn count_field(&self) -> &'static str {
-        if matches!(self.feature.shape_type, Some(ShapeType::ValueCounts(_))) { "value_counts" } else { "value_count" }
+        if matches!(self.feature.shape_type, Some(ShapeType::ValueCounts(_))) {
+            "value_counts"
+        } else {
+            "value_count"
+        }
     }
 
-    /// Reports lists whose number of values is not that of a fixed shape, and records without a list. As in TFDV, a feature list
-    /// has the shape if it has the same number of steps in every record, every step the same number of values, and their product
-    /// is the size of the shape.
+    /// Reports lists whose number of values is not that of a fixed shape, and records without a
+    /// list. As in TFDV, a feature list has the shape if it has the same number of steps in every
+    /// record, every step the same number of values, and their product is the size of the shape.
     fn validate_shape(&mut self, summary: &FeatureSummary, present: u64) {
-        let Some(ShapeType::Shape(shape)) = &self.feature.shape_type else { return };
+        let Some(ShapeType::Shape(shape)) = &self.feature.shape_type else {
+            return;
+        };
         let size = shape_size(shape);
         let found = self.found.by_kind.get(&AnomalyKind::InvalidFeatureShape);
         let mut violations = found.copied().unwrap_or_default();
@@ -220,43 +296,86 @@ impl<'a> FeatureValidator<'a> {
             0 => String::new(),
             without => format!(", and {without} records have none"),
         };
-        let text =
-            format!("The shape has {size} values in every record, but there are {}{without}.", shape_text(summary));
-        let anomaly = Anomaly::new(AnomalyKind::InvalidFeatureShape, "Feature shape dropped", text);
-        // Records may have the size in different shapes, such as two steps of three values and three steps of two values.
+        let text = format!(
+            "The shape has {size} values in every record, but there are {}{without}.",
+            shape_text(summary)
+        );
+        let anomaly = Anomaly::new(
+            AnomalyKind::InvalidFeatureShape,
+            "Feature shape dropped",
+            text,
+        );
+        // Records may have the size in different shapes, such as two steps of three values and
+        // three steps of two values.
         let is_in_records = violations.records > 0;
-        self.anomalies.push(if is_in_records { anomaly.in_records(violations) } else { anomaly });
+        self.anomalies.push(if is_in_records {
+            anomaly.in_records(violations)
+        } else {
+            anomaly
+        });
         self.feature.shape_type = None;
     }
 
     /// Reports that fewer records have the feature than `presence` requires.
     fn validate_presence(&mut self, present: u64) {
         let (records, missing) = (self.records, self.found.missing);
-        let Some(PresenceConstraints::Presence(presence)) = &mut self.feature.presence_constraints else { return };
+        let Some(PresenceConstraints::Presence(presence)) = &mut self.feature.presence_constraints
+        else {
+            return;
+        };
         let mut found = Vec::new();
-        if let Some(min) = presence.min_count.as_mut().filter(|min| (present as i64) < **min) {
+        if let Some(min) = presence
+            .min_count
+            .as_mut()
+            .filter(|min| (present as i64) < **min)
+        {
             let text = format!("{present} records have the feature; at least {min} are expected.");
-            found.push(Anomaly::new(AnomalyKind::FeatureTypeLowNumberPresent, "Column dropped", text));
+            found.push(Anomaly::new(
+                AnomalyKind::FeatureTypeLowNumberPresent,
+                "Column dropped",
+                text,
+            ));
             *min = present as i64;
         }
         let fraction = present as f64 / records as f64;
-        if let Some(min) = presence.min_fraction.as_mut().filter(|min| fraction < **min) {
-            let text =
-                format!("{present} of {records} records have the feature; a fraction of at least {min} is expected.");
-            found.push(Anomaly::new(AnomalyKind::FeatureTypeLowFractionPresent, "Column dropped", text));
+        if let Some(min) = presence
+            .min_fraction
+            .as_mut()
+            .filter(|min| fraction < **min)
+        {
+            let text = format!(
+                "{present} of {records} records have the feature; a fraction of at least {min} is expected."
+            );
+            found.push(Anomaly::new(
+                AnomalyKind::FeatureTypeLowFractionPresent,
+                "Column dropped",
+                text,
+            ));
             *min = fraction;
         }
-        self.anomalies.extend(found.into_iter().map(|anomaly| anomaly.in_records(missing)));
+        self.anomalies
+            .extend(found.into_iter().map(|anomaly| anomaly.in_records(missing)));
     }
 
     /// Reports lists of another type than the schema's.
     fn validate_type(&mut self, summary: &FeatureSummary) {
-        let found = self.report_if_found(AnomalyKind::UnexpectedDataType, "Unexpected data type", |validator| {
-            let expected = validator.feature.r#type();
-            let types = summary.kinds().map(|(kind, _)| feature_type(Some(kind)));
-            let others: Vec<_> = types.filter(|r#type| *r#type != expected).map(|other| other.as_str_name()).collect();
-            format!("The type of values is {}; {} is expected.", others.join(" and "), expected.as_str_name())
-        });
+        let found = self.report_if_found(
+            AnomalyKind::UnexpectedDataType,
+            "Unexpected data type",
+            |validator| {
+                let expected = validator.feature.r#type();
+                let types = summary.kinds().map(|(kind, _)| feature_type(Some(kind)));
+                let others: Vec<_> = types
+                    .filter(|r#type| *r#type != expected)
+                    .map(|other| other.as_str_name())
+                    .collect();
+                format!(
+                    "The type of values is {}; {} is expected.",
+                    others.join(" and "),
+                    expected.as_str_name()
+                )
+            },
+        );
         if found {
             self.deprecate();
         }
@@ -264,7 +383,9 @@ impl<'a> FeatureValidator<'a> {
 
     /// Reports a number of distinct strings outside of `unique_constraints`.
     fn validate_unique(&mut self, values: &FeatureAccumulator) {
-        let Some(constraints) = &mut self.feature.unique_constraints else { return };
+        let Some(constraints) = &mut self.feature.unique_constraints else {
+            return;
+        };
         let Some(bytes) = &values.bytes else {
             let text = "Distinct values are counted for strings only.";
             self.feature.unique_constraints = None;
@@ -275,24 +396,52 @@ impl<'a> FeatureValidator<'a> {
         if let Some(min) = min.filter(|min| found < *min) {
             constraints.min = Some(found);
             let text = format!("There are {found} distinct values; at least {min} are expected.");
-            self.report(AnomalyKind::FeatureTypeLowUnique, "Low number of unique values", text);
+            self.report(
+                AnomalyKind::FeatureTypeLowUnique,
+                "Low number of unique values",
+                text,
+            );
         }
-        let Some(constraints) = &mut self.feature.unique_constraints else { return };
+        let Some(constraints) = &mut self.feature.unique_constraints else {
+            return;
+        };
         if let Some(max) = max.filter(|max| found > *max) {
             constraints.max = Some(found);
             let text = format!("There are {found} distinct values; at most {max} are expected.");
-            self.report(AnomalyKind::FeatureTypeHighUnique, "High number of unique values", text);
+            self.report(
+                AnomalyKind::FeatureTypeHighUnique,
+                "High number of unique values",
+                text,
+            );
         }
     }
 }
 
 /// Describes the numbers of values that the lists of a feature have.
 fn shape_text(summary: &FeatureSummary) -> String {
-    let range = |min: u64, max: u64| if min == max { min.to_string() } else { format!("{min} to {max}") };
-    let min = summary.kinds().map(|(_, seen)| seen.min_len).min().unwrap_or_default();
-    let max = summary.kinds().map(|(_, seen)| seen.max_len).max().unwrap_or_default();
+    let range = |min: u64, max: u64| {
+        if min == max {
+            min.to_string()
+        } else {
+            format!("{min} to {max}")
+        }
+    };
+    let min = summary
+        .kinds()
+        .map(|(_, seen)| seen.min_len)
+        .min()
+        .unwrap_or_default();
+    let max = summary
+        .kinds()
+        .map(|(_, seen)| seen.max_len)
+        .max()
+        .unwrap_or_default();
     match summary.steps {
-        Some((fewest, most)) => format!("{} in each of {} steps", range(min, max), range(fewest, most)),
+        Some((fewest, most)) => format!(
+            "{} in each of {} steps",
+            range(min, max),
+            range(fewest, most)
+        ),
         None => range(min, max),
     }
 }

@@ -1,5 +1,5 @@
-//! Validation of a data set against a schema, with the anomalies of TensorFlow Data Validation; and the updated schema,
-//! which the data fits.
+//! Validation of a data set against a schema, with the anomalies of TensorFlow Data Validation; and
+//! the updated schema, which the data fits.
 //!
 //! ```text
 //! schema ──▶ self check ──▶ SchemaObserver (one a thread) ─ merge ─▶ FeatureValidator ──▶ anomalies
@@ -7,8 +7,8 @@
 //! records ─────────────────▶ StatisticsObserver ───────────────────────▲
 //! ```
 //!
-//! Unlike TFDV, which validates statistics, the observer receives the records, so that an anomaly has their number and
-//! the place of the first.
+//! Unlike TFDV, which validates statistics, the observer receives the records, so that an anomaly
+//! has their number and the place of the first.
 
 mod anomaly;
 mod domains;
@@ -38,8 +38,8 @@ use crate::{
     schema::{each_feature, feature_path, infer, push_feature_list},
 };
 
-/// A feature with floats that are NaN or infinite. As in TFDV, these are not an anomaly unless the `float_domain` of the
-/// schema sets `disallow_nan` or `disallow_inf`.
+/// A feature with floats that are NaN or infinite. As in TFDV, these are not an anomaly unless the
+/// `float_domain` of the schema sets `disallow_nan` or `disallow_inf`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NonFinite {
     /// The feature, as a path of the schema.
@@ -64,11 +64,12 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Validates the records of `shards` against `schema`. With an environment, features that the schema excludes from
-    /// that environment are not required.
+    /// Validates the records of `shards` against `schema`. With an environment, features that the
+    /// schema excludes from that environment are not required.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or
+    /// truncated shards.
     pub fn validate(
         shards: &[Shard],
         schema: &Schema,
@@ -79,11 +80,13 @@ impl Validation {
         Ok(Self::validate_with(shards, schema, environment, options, progress, || ())?.0)
     }
 
-    /// Validates as [`validate`](Self::validate), and passes each record to further observers. `observer` is called once
-    /// for each thread; the observers are returned in no particular order.
+    /// Validates as [`validate`](Self::validate), and passes each record to further observers.
+    /// `observer` is called once for each thread; the observers are returned in no particular
+    /// order.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or
+    /// truncated shards.
     pub fn validate_with<O: RecordObserver + Send>(
         shards: &[Shard],
         schema: &Schema,
@@ -97,10 +100,12 @@ impl Validation {
         Ok((checked.finish(statistics, environment, &found), others))
     }
 
-    /// Observes the records of a [part](InferOptions::part) of `shards`, as [`validate_with`](Self::validate_with) does.
+    /// Observes the records of a [part](InferOptions::part) of `shards`, as
+    /// [`validate_with`](Self::validate_with) does.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_scan::infer_observed): unreadable, corrupt or
+    /// truncated shards.
     pub fn validate_part<O: RecordObserver + Send>(
         shards: &[Shard],
         schema: &Schema,
@@ -108,24 +113,43 @@ impl Validation {
         progress: &OnProgress<'_>,
         observer: impl Fn() -> O + Sync,
     ) -> Result<(ValidationState, Vec<O>)> {
-        let (statistics, found, others) = CheckedSchema::new(schema).observe(shards, options, progress, observer)?;
-        Ok((ValidationState { statistics: statistics.into_state(), checks: found.into_states() }, others))
+        let (statistics, found, others) =
+            CheckedSchema::new(schema).observe(shards, options, progress, observer)?;
+        Ok((
+            ValidationState {
+                statistics: statistics.into_state(),
+                checks: found.into_states(),
+            },
+            others,
+        ))
     }
 
     /// Returns the features with floats that are NaN or infinite.
     pub fn non_finite(&self) -> Vec<NonFinite> {
         let found = self.statistics.features().filter_map(|(feature, values)| {
             let floats = values.floats.as_ref()?;
-            let (nan, infinite) = (floats.nan, floats.positive_infinities + floats.negative_infinities);
+            let (nan, infinite) = (
+                floats.nan,
+                floats.positive_infinities + floats.negative_infinities,
+            );
             let feature = feature_path(feature.role == Role::Sequence, &feature.name);
-            (nan + infinite > 0).then_some(NonFinite { feature, nan, infinite, values: floats.count() + nan })
+            (nan + infinite > 0).then_some(NonFinite {
+                feature,
+                nan,
+                infinite,
+                values: floats.count() + nan,
+            })
         });
         found.collect()
     }
 
     /// Returns the anomalies as TFDV's message, with `schema` as its baseline.
     pub fn to_proto(&self, schema: &Schema) -> Anomalies {
-        anomaly::to_proto(&self.anomalies, schema, self.statistics.inferred.summary.records())
+        anomaly::to_proto(
+            &self.anomalies,
+            schema,
+            self.statistics.inferred.summary.records(),
+        )
     }
 }
 
@@ -147,7 +171,10 @@ impl CheckedSchema {
     fn new(schema: &Schema) -> Self {
         let mut schema = schema.clone();
         let contradictions = check_schema(&mut schema);
-        Self { schema, contradictions }
+        Self {
+            schema,
+            contradictions,
+        }
     }
 
     /// Reads the records, and merges the violations that all threads found.
@@ -159,7 +186,8 @@ impl CheckedSchema {
         observer: impl Fn() -> O + Sync,
     ) -> Result<(Statistics, SchemaObserver, Vec<O>)> {
         let observers = || (SchemaObserver::new(&self.schema), observer());
-        let (statistics, observers) = Statistics::collect_with(shards, options, progress, observers)?;
+        let (statistics, observers) =
+            Statistics::collect_with(shards, options, progress, observers)?;
         let (parts, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
         let mut merged = SchemaObserver::new(&self.schema);
         parts.into_iter().for_each(|part| merged.merge(part));
@@ -167,11 +195,21 @@ impl CheckedSchema {
     }
 
     /// Returns the result, once all records are observed.
-    fn finish(self, statistics: Statistics, environment: Option<&str>, found: &SchemaObserver) -> Validation {
-        let (mut anomalies, updated) = validate_features(&statistics, self.schema, environment, found);
+    fn finish(
+        self,
+        statistics: Statistics,
+        environment: Option<&str>,
+        found: &SchemaObserver,
+    ) -> Validation {
+        let (mut anomalies, updated) =
+            validate_features(&statistics, self.schema, environment, found);
         anomalies.extend(self.contradictions);
         anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
-        Validation { statistics, anomalies, updated }
+        Validation {
+            statistics,
+            anomalies,
+            updated,
+        }
     }
 }
 
@@ -188,7 +226,11 @@ impl ValidationMerger {
     pub(crate) fn new(schema: &Schema, options: &InferOptions) -> Self {
         let schema = CheckedSchema::new(schema);
         let found = SchemaObserver::new(&schema.schema);
-        Self { schema, statistics: StatisticsMerger::new(options), found }
+        Self {
+            schema,
+            statistics: StatisticsMerger::new(options),
+            found,
+        }
     }
 
     /// Adds a part.
@@ -200,9 +242,11 @@ impl ValidationMerger {
         self.statistics.add(part.statistics)
     }
 
-    /// Validates the data set in an environment, once all parts were added. `names` are those of all shards.
+    /// Validates the data set in an environment, once all parts were added. `names` are those of
+    /// all shards.
     pub(crate) fn finish(self, names: Vec<String>, environment: Option<&str>) -> Validation {
-        self.schema.finish(self.statistics.finish(names), environment, &self.found)
+        self.schema
+            .finish(self.statistics.finish(names), environment, &self.found)
     }
 }
 
@@ -224,13 +268,17 @@ fn validate_features(
     }
     let mut validated = HashSet::new();
     each_feature(&mut updated, |feature, is_list, schema| {
-        let Some(check) = checks.check(is_list, feature.name()) else { return };
+        let Some(check) = checks.check(is_list, feature.name()) else {
+            return;
+        };
         if feature.name.is_none() || !validated.insert((is_list, feature.name().to_owned())) {
             return;
         }
         let seen = unknown[usize::from(is_list)].remove(feature.name());
         let path = feature_path(is_list, feature.name());
-        let (unexpected, is_complete) = seen.map_or((HashMap::new(), true), |(_, values)| check.unexpected(values));
+        let (unexpected, is_complete) = seen.map_or((HashMap::new(), true), |(_, values)| {
+            check.unexpected(values)
+        });
         let mut validator = FeatureValidator {
             feature,
             is_list,
@@ -243,22 +291,47 @@ fn validate_features(
             anomalies: Vec::new(),
         };
         validator.validate(seen);
-        anomalies.extend(validator.anomalies.into_iter().map(|found| Anomaly { feature: Some(path.clone()), ..found }));
+        anomalies.extend(validator.anomalies.into_iter().map(|found| Anomaly {
+            feature: Some(path.clone()),
+            ..found
+        }));
     });
-    anomalies.extend(unknown.iter().flat_map(BTreeMap::values).map(|(summary, _)| new_column(summary)));
-    add_features(&mut updated, unknown.into_iter().flat_map(BTreeMap::into_values), records);
+    anomalies.extend(
+        unknown
+            .iter()
+            .flat_map(BTreeMap::values)
+            .map(|(summary, _)| new_column(summary)),
+    );
+    add_features(
+        &mut updated,
+        unknown.into_iter().flat_map(BTreeMap::into_values),
+        records,
+    );
     (anomalies, updated)
 }
 
-/// Adds features to a schema as TFDV would infer them. A string domain whose name is taken gets a number.
-fn add_features<'a>(schema: &mut Schema, new: impl Iterator<Item = ObservedFeature<'a>>, records: u64) {
-    let mut names: HashSet<String> = schema.string_domain.iter().map(|domain| domain.name().to_owned()).collect();
+/// Adds features to a schema as TFDV would infer them. A string domain whose name is taken gets a
+/// number.
+fn add_features<'a>(
+    schema: &mut Schema,
+    new: impl Iterator<Item = ObservedFeature<'a>>,
+    records: u64,
+) {
+    let mut names: HashSet<String> = schema
+        .string_domain
+        .iter()
+        .map(|domain| domain.name().to_owned())
+        .collect();
     for (summary, values) in new {
         let (mut feature, mut domain) = infer::feature(summary, values, records);
-        if let (Some(domain), Some(DomainInfo::Domain(name))) = (&mut domain, &mut feature.domain_info) {
+        if let (Some(domain), Some(DomainInfo::Domain(name))) =
+            (&mut domain, &mut feature.domain_info)
+        {
             let numbered = (2_u64..).map(|number| format!("{name}{number}"));
             let mut candidates = std::iter::once(name.clone()).chain(numbered);
-            let free = candidates.find(|candidate| names.insert(candidate.clone())).unwrap_or_default();
+            let free = candidates
+                .find(|candidate| names.insert(candidate.clone()))
+                .unwrap_or_default();
             domain.name = Some(free.clone());
             *name = free;
         }
@@ -273,16 +346,34 @@ fn add_features<'a>(schema: &mut Schema, new: impl Iterator<Item = ObservedFeatu
 /// Reports a number of records outside of the schema's `dataset_constraints`, and moves the bound.
 fn validate_record_count(schema: &mut Schema, records: u64) -> Vec<Anomaly> {
     let mut found = Vec::new();
-    let Some(constraints) = &mut schema.dataset_constraints else { return found };
+    let Some(constraints) = &mut schema.dataset_constraints else {
+        return found;
+    };
     let count = records as i64;
-    if let Some(min) = constraints.min_examples_count.as_mut().filter(|min| count < **min) {
+    if let Some(min) = constraints
+        .min_examples_count
+        .as_mut()
+        .filter(|min| count < **min)
+    {
         let text = format!("There are {records} records; at least {min} are expected.");
-        found.push(Anomaly::new(AnomalyKind::DatasetLowNumExamples, "Low num examples in dataset.", text));
+        found.push(Anomaly::new(
+            AnomalyKind::DatasetLowNumExamples,
+            "Low num examples in dataset.",
+            text,
+        ));
         *min = count;
     }
-    if let Some(max) = constraints.max_examples_count.as_mut().filter(|max| count > **max) {
+    if let Some(max) = constraints
+        .max_examples_count
+        .as_mut()
+        .filter(|max| count > **max)
+    {
         let text = format!("There are {records} records; at most {max} are expected.");
-        found.push(Anomaly::new(AnomalyKind::DatasetHighNumExamples, "High num examples in dataset.", text));
+        found.push(Anomaly::new(
+            AnomalyKind::DatasetHighNumExamples,
+            "High num examples in dataset.",
+            text,
+        ));
         *max = count;
     }
     found
@@ -295,6 +386,10 @@ fn new_column(summary: &FeatureSummary) -> Anomaly {
         feature: Some(feature_path(summary.role == Role::Sequence, &summary.name)),
         records: Some(summary.present),
         first,
-        ..Anomaly::new(AnomalyKind::SchemaNewColumn, "New column", "The feature is in the data but not in the schema.")
+        ..Anomaly::new(
+            AnomalyKind::SchemaNewColumn,
+            "New column",
+            "The feature is in the data but not in the schema.",
+        )
     }
 }

@@ -13,14 +13,16 @@ use super::{
 };
 use crate::{proto::Schema, schema::features};
 
-/// Checks the records that one thread reads. The observers of all threads are merged after the pass.
+/// Checks the records that one thread reads. The observers of all threads are merged after the
+/// pass.
 #[derive(Clone, Debug)]
 pub(super) struct SchemaObserver {
     checks: Vec<FeatureCheck>,
     /// Indices into `checks` by name: of features, and of feature lists.
     by_name: [HashMap<String, usize>; 2],
-    /// Indices into `checks` by the numbers that this thread gives to features and to feature lists. The outer `None` is
-    /// a feature that was not looked up yet, the inner one a feature without a check.
+    /// Indices into `checks` by the numbers that this thread gives to features and to feature
+    /// lists. The outer `None` is a feature that was not looked up yet, the inner one a feature
+    /// without a check.
     by_number: [Vec<Option<Option<usize>>>; 2],
     /// Number of records that this thread has read.
     records: u64,
@@ -28,8 +30,9 @@ pub(super) struct SchemaObserver {
     last: Option<Place>,
     /// Checks whose features are in the current record.
     present: Vec<usize>,
-    /// Checks whose features are in all records since places last went backwards. Only the first record without a
-    /// feature is reported, so that a check leaves this list at the first record that lacks its feature.
+    /// Checks whose features are in all records since places last went backwards. Only the first
+    /// record without a feature is reported, so that a check leaves this list at the first record
+    /// that lacks its feature.
     never_missing: Vec<usize>,
 }
 
@@ -40,13 +43,19 @@ impl SchemaObserver {
         for domain in &schema.string_domain {
             domains.entry(domain.name()).or_insert(domain);
         }
-        let named: Vec<_> = features(schema).filter(|(_, feature)| feature.name.is_some()).collect();
+        let named: Vec<_> = features(schema)
+            .filter(|(_, feature)| feature.name.is_some())
+            .collect();
         let mut by_name: [HashMap<String, usize>; 2] = Default::default();
         for (index, (is_list, feature)) in named.iter().enumerate() {
             // The first of several features with one name is the one that counts.
-            by_name[usize::from(*is_list)].entry(feature.name().to_owned()).or_insert(index);
+            by_name[usize::from(*is_list)]
+                .entry(feature.name().to_owned())
+                .or_insert(index);
         }
-        let check = |(is_list, feature): &(bool, &_)| FeatureCheck::new(feature, *is_list, &domains, named.len());
+        let check = |(is_list, feature): &(bool, &_)| {
+            FeatureCheck::new(feature, *is_list, &domains, named.len())
+        };
         Self {
             checks: named.iter().map(check).collect(),
             by_name,
@@ -60,7 +69,8 @@ impl SchemaObserver {
 
     /// Returns the check of a feature, or with `is_list` of a feature list, by name.
     pub(super) fn check(&self, is_list: bool, name: &str) -> Option<&FeatureCheck> {
-        self.checks.get(*self.by_name[usize::from(is_list)].get(name)?)
+        self.checks
+            .get(*self.by_name[usize::from(is_list)].get(name)?)
     }
 
     /// Adds the violations that another thread found. `self` has read no records itself.
@@ -73,12 +83,18 @@ impl SchemaObserver {
 
     /// Returns the violations of each feature of the schema.
     pub(super) fn into_states(self) -> Vec<CheckState> {
-        self.checks.into_iter().map(FeatureCheck::into_state).collect()
+        self.checks
+            .into_iter()
+            .map(FeatureCheck::into_state)
+            .collect()
     }
 
     /// Adds the violations that another process found with the same schema.
     pub(super) fn merge_states(&mut self, states: Vec<CheckState>) {
-        self.checks.iter_mut().zip(states).for_each(|(check, state)| check.merge_found(state));
+        self.checks
+            .iter_mut()
+            .zip(states)
+            .for_each(|(check, state)| check.merge_found(state));
     }
 
     /// Notes that the current record has the feature of a check.
@@ -104,7 +120,13 @@ impl SchemaObserver {
         self.never_missing.retain(|index| {
             let check = &mut checks[*index];
             if check.last_record != record {
-                check.found.missing.first = Some(check.found.missing.first.map_or(place, |first| first.min(place)));
+                check.found.missing.first = Some(
+                    check
+                        .found
+                        .missing
+                        .first
+                        .map_or(place, |first| first.min(place)),
+                );
             }
             check.last_record == record
         });
@@ -120,13 +142,18 @@ impl RecordObserver for SchemaObserver {
         }
         self.last = Some(place);
         // A feature list without a step is present, and `each_list` has no list of it.
-        for list in record.features().filter(|feature| feature.role == Role::Sequence) {
+        for list in record
+            .features()
+            .filter(|feature| feature.role == Role::Sequence)
+        {
             if let Some(index) = self.index_of(list) {
                 self.mark_present(index);
             }
         }
         record.each_list(|feature, list| {
-            let Some(index) = self.index_of(feature) else { return };
+            let Some(index) = self.index_of(feature) else {
+                return;
+            };
             if !matches!(list, ValueList::Unset) {
                 self.mark_present(index);
             }

@@ -65,12 +65,24 @@ impl FeatureViolations {
 }
 
 /// Serializes kinds by their numbers in TensorFlow Metadata.
-fn by_number<S: Serializer>(by_kind: &BTreeMap<AnomalyKind, Violations>, serializer: S) -> Result<S::Ok, S::Error> {
-    by_kind.iter().map(|(kind, found)| (*kind as i32, found)).collect::<BTreeMap<_, _>>().serialize(serializer)
+fn by_number<S: Serializer>(
+    by_kind: &BTreeMap<AnomalyKind, Violations>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    by_kind
+        .iter()
+        .map(|(kind, found)| (*kind as i32, found))
+        .collect::<BTreeMap<_, _>>()
+        .serialize(serializer)
 }
 
-fn of_numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<AnomalyKind, Violations>, D::Error> {
+fn of_numbers<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<AnomalyKind, Violations>, D::Error> {
     let by_number = BTreeMap::<i32, Violations>::deserialize(deserializer)?;
     let kind = |number| AnomalyKind::try_from(number).map_err(D::Error::custom);
-    by_number.into_iter().map(|(number, found)| Ok((kind(number)?, found))).collect()
+    by_number
+        .into_iter()
+        .map(|(number, found)| Ok((kind(number)?, found)))
+        .collect()
 }

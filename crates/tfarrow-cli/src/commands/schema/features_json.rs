@@ -1,4 +1,5 @@
-//! The schema as `features.json`, the file in which TensorFlow Datasets stores the features of a data set.
+//! The schema as `features.json`, the file in which TensorFlow Datasets stores the features of a
+//! data set.
 //!
 //! The format is that of TFDS' `feature.proto` in JSON, as `FeaturesDict.save_config` writes it.
 
@@ -13,8 +14,8 @@ use super::{
 /// The Python module of the feature classes of TFDS.
 const CLASSES: &str = "tensorflow_datasets.core.features";
 
-/// The features as TFDS declares them, and the reasons why others are omitted; `None` for a record type that TFDS does not
-/// read.
+/// The features as TFDS declares them, and the reasons why others are omitted; `None` for a record
+/// type that TFDS does not read.
 pub(super) fn document(found: &InferredSchema) -> Option<(Value, Vec<String>)> {
     if found.record_type() != RecordType::Example {
         return None;
@@ -23,7 +24,9 @@ pub(super) fn document(found: &InferredSchema) -> Option<(Value, Vec<String>)> {
     let (mut features, mut left_out) = (Map::new(), Vec::new());
     for (feature, _) in found.features() {
         match Spec::of(feature, Role::Feature, records) {
-            _ if found.is_folder(feature) => left_out.push(format!("{:?} is a folder of the files", feature.name)),
+            _ if found.is_folder(feature) => {
+                left_out.push(format!("{:?} is a folder of the files", feature.name))
+            }
             Ok(spec) => {
                 features.insert(feature.name.clone(), one(spec));
             }
@@ -46,7 +49,9 @@ fn class(name: &str) -> String {
 fn one(spec: Spec<'_>) -> Value {
     match spec.lengths() {
         Lengths::One if spec.always => value(spec),
-        Lengths::Fixed(count) if spec.always => tensor(spec.kind, "tensor_feature.Tensor", &[count]),
+        Lengths::Fixed(count) if spec.always => {
+            tensor(spec.kind, "tensor_feature.Tensor", &[count])
+        }
         _ => json!({
             "pythonClassName": class("sequence_feature.Sequence"),
             "sequence": {"feature": value(spec), "length": "-1"},
@@ -69,6 +74,10 @@ fn tensor(kind: Kind, name: &str, dimensions: &[u64]) -> Value {
     };
     // The JSON mapping of protobuf has 64-bit integers as strings.
     let dimensions: Vec<_> = dimensions.iter().map(u64::to_string).collect();
-    let shape = if dimensions.is_empty() { json!({}) } else { json!({"dimensions": dimensions}) };
+    let shape = if dimensions.is_empty() {
+        json!({})
+    } else {
+        json!({"dimensions": dimensions})
+    };
     json!({"pythonClassName": class(name), "tensor": {"shape": shape, "dtype": dtype, "encoding": "none"}})
 }

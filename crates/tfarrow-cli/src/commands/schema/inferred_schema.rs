@@ -23,11 +23,12 @@ pub struct InferredSchema {
 }
 
 impl InferredSchema {
-    /// The schema of all features of at most one kind. `inferred` is the summary of `shards`; without `record_type`, the
-    /// type of the records is the inferred one.
+    /// The schema of all features of at most one kind. `inferred` is the summary of `shards`;
+    /// without `record_type`, the type of the records is the inferred one.
     ///
     /// # Errors
-    /// Those of [`Inferred::schema`], except for features of more than one kind, which have no column.
+    /// Those of [`Inferred::schema`], except for features of more than one kind, which have no
+    /// column.
     pub fn new(
         shards: Vec<Shard>,
         inferred: Inferred,
@@ -35,15 +36,25 @@ impl InferredSchema {
         record_type: Option<RecordType>,
     ) -> Result<Self, Error> {
         let schema = unmixed_schema(&inferred, layout, record_type)?;
-        Ok(Self { shards, inferred, schema, stated_type: record_type, probable: None })
+        Ok(Self {
+            shards,
+            inferred,
+            schema,
+            stated_type: record_type,
+            probable: None,
+        })
     }
 
-    /// Reads the first records, if the records are raw and the caller does not state this, and decides what they probably are.
+    /// Reads the first records, if the records are raw and the caller does not state this, and
+    /// decides what they probably are.
     ///
     /// # Errors
     /// A shard that cannot be read.
     pub fn with_probable_payload(mut self, read: &ReadOptions) -> Result<Self, Error> {
-        let is_tfrecord = self.shards.iter().all(|shard| shard.format == ShardFormat::TfRecord);
+        let is_tfrecord = self
+            .shards
+            .iter()
+            .all(|shard| shard.format == ShardFormat::TfRecord);
         if self.record_type() == RecordType::Raw && self.stated_type.is_none() && is_tfrecord {
             self.probable = ProbablePayload::of(&self.shards, read)?;
         }
@@ -89,13 +100,22 @@ impl InferredSchema {
     pub(super) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, Role)> {
         let record_type = self.record_type();
         let summary = &self.inferred.summary;
-        summary.features_of(record_type).map(move |feature| (feature, summary.role(feature, record_type)))
+        summary
+            .features_of(record_type)
+            .map(move |feature| (feature, summary.role(feature, record_type)))
     }
 
-    /// Returns whether a feature is the column of folders `key=value`, which the records of TFRecord do not have themselves.
+    /// Returns whether a feature is the column of folders `key=value`, which the records of
+    /// TFRecord do not have themselves.
     pub(super) fn is_folder(&self, feature: &FeatureSummary) -> bool {
-        let first = self.shards.first().filter(|shard| shard.format == ShardFormat::TfRecord);
-        let mut keys = first.map_or(&[][..], Shard::folder_columns).iter().map(|column| &column.key);
+        let first = self
+            .shards
+            .first()
+            .filter(|shard| shard.format == ShardFormat::TfRecord);
+        let mut keys = first
+            .map_or(&[][..], Shard::folder_columns)
+            .iter()
+            .map(|column| &column.key);
         feature.role != Role::Sequence && keys.any(|key| *key == feature.name)
     }
 
@@ -113,21 +133,35 @@ impl InferredSchema {
         let shards = |number: usize| plural(number as u64, "shard");
         match &self.inferred.sampled {
             None => format!("{records} in {}", shards(self.shards.len())),
-            Some(Sampled { shards: looked, of, .. }) => {
-                format!("{records}, a sample of {} of {}", count(*looked as u64), shards(*of))
+            Some(Sampled {
+                shards: looked, of, ..
+            }) => {
+                format!(
+                    "{records}, a sample of {} of {}",
+                    count(*looked as u64),
+                    shards(*of)
+                )
             }
         }
     }
 
     /// The shard, the number and the offset of a record.
     pub(super) fn place(&self, place: Place) -> String {
-        let name = self.inferred.names.get(place.shard as usize).map_or("", String::as_str);
+        let name = self
+            .inferred
+            .names
+            .get(place.shard as usize)
+            .map_or("", String::as_str);
         format!("{}, {place}", escape(name))
     }
 }
 
 /// The schema of all features of at most one kind.
-fn unmixed_schema(inferred: &Inferred, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef, Error> {
+fn unmixed_schema(
+    inferred: &Inferred,
+    layout: Layout,
+    record_type: Option<RecordType>,
+) -> Result<SchemaRef, Error> {
     let summary = &inferred.summary;
     let record_type = record_type.unwrap_or_else(|| summary.record_type());
     match record_type {

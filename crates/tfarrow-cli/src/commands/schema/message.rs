@@ -17,7 +17,12 @@ use crate::{
 ///
 /// # Errors
 /// A format that describes features of Examples.
-pub(crate) fn text(message: &MessageType, schema: &Schema, format: SchemaFormat, screen: Screen) -> Result<String> {
+pub(crate) fn text(
+    message: &MessageType,
+    schema: &Schema,
+    format: SchemaFormat,
+    screen: Screen,
+) -> Result<String> {
     Ok(match format {
         SchemaFormat::Table => table(message, schema, screen),
         SchemaFormat::Arrow => super::arrow(schema),
@@ -31,8 +36,7 @@ pub(crate) fn text(message: &MessageType, schema: &Schema, format: SchemaFormat,
         | SchemaFormat::Sql
         | SchemaFormat::FeaturesJson
         | SchemaFormat::Pbtxt => {
-            let why =
-                "the format describes features of tf.Example records; messages have the formats table, json and arrow";
+            let why = "the format describes features of tf.Example records; messages have the formats table, json and arrow";
             return Err(Usage(why.to_owned()).into());
         }
     })
@@ -49,9 +53,25 @@ fn table(message: &MessageType, schema: &Schema, screen: Screen) -> String {
         vec![column.name, column.data_type, absent.to_owned()]
     };
     let rows = outlined(schema.fields()).into_iter().map(row).collect();
-    let (columns, arrays) = (schema.fields().len() as u64, array_count(schema.fields()) as u64);
-    let headline = format!("{}: {}, {arrays} with nested ones", message.name(), plural(columns, "column"));
-    format!("{headline}\n{}", text_table(&["field", "arrow", "absent"], &[false, false, false], &[], rows, screen))
+    let (columns, arrays) = (
+        schema.fields().len() as u64,
+        array_count(schema.fields()) as u64,
+    );
+    let headline = format!(
+        "{}: {}, {arrays} with nested ones",
+        message.name(),
+        plural(columns, "column")
+    );
+    format!(
+        "{headline}\n{}",
+        text_table(
+            &["field", "arrow", "absent"],
+            &[false, false, false],
+            &[],
+            rows,
+            screen
+        )
+    )
 }
 
 /// A column, or a field of a nested struct.
@@ -72,10 +92,20 @@ pub(crate) fn outlined(fields: &Fields) -> Vec<OutlinedColumn<'_>> {
 
 fn add_columns<'f>(path: &str, fields: &'f Fields, columns: &mut Vec<OutlinedColumn<'f>>) {
     for field in fields {
-        let name = if path.is_empty() { field.name().clone() } else { format!("{path}.{}", field.name()) };
+        let name = if path.is_empty() {
+            field.name().clone()
+        } else {
+            format!("{path}.{}", field.name())
+        };
         let (data_type, nested) = outline(field.data_type());
-        columns.push(OutlinedColumn { name: escape(&name), data_type, field });
-        nested.into_iter().for_each(|fields| add_columns(&name, fields, columns));
+        columns.push(OutlinedColumn {
+            name: escape(&name),
+            data_type,
+            field,
+        });
+        nested
+            .into_iter()
+            .for_each(|fields| add_columns(&name, fields, columns));
     }
 }
 
@@ -91,7 +121,10 @@ fn outline(data_type: &DataType) -> (String, Option<&Fields>) {
             DataType::Struct(parts) => match &parts[..] {
                 [key, value] => {
                     let (name, fields) = outline(value.data_type());
-                    (format!("map<{}, {name}>", type_name(key.data_type())), fields)
+                    (
+                        format!("map<{}, {name}>", type_name(key.data_type())),
+                        fields,
+                    )
                 }
                 _ => (type_name(data_type), None),
             },
@@ -105,7 +138,8 @@ fn outline(data_type: &DataType) -> (String, Option<&Fields>) {
 fn columns(fields: &Fields) -> Vec<Value> {
     let column = |field: &FieldRef| {
         let (arrow, nested) = outline(field.data_type());
-        let mut column = json!({"name": field.name(), "arrow": arrow, "nullable": field.is_nullable()});
+        let mut column =
+            json!({"name": field.name(), "arrow": arrow, "nullable": field.is_nullable()});
         if let Some(nested) = nested {
             column["columns"] = columns(nested).into();
         }

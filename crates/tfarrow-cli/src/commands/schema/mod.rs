@@ -16,7 +16,8 @@ use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Limits, MessageType, Reco
 use tfarrow_columnar::schema_within;
 use tfarrow_convert::schema_json::{to_json, type_name};
 use tfarrow_dataset::{
-    DamageReport, FormatFilter, Part, Shard, ShardFormat, are_events, event_message, file_names, resolve_filtered,
+    DamageReport, FormatFilter, Part, Shard, ShardFormat, are_events, event_message, file_names,
+    resolve_filtered,
 };
 use tfarrow_scan::{InferOptions, infer};
 use tfarrow_stats::{PartWork, Statistics, schema_to_text};
@@ -48,7 +49,10 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
         }
         // The sources have to exist, and no record of them is read.
         let found = resolve_filtered(&args.sources, FormatFilter::Any)?;
-        found.shards.iter().try_for_each(|shard| args.reading.message.check(shard))?;
+        found
+            .shards
+            .iter()
+            .try_for_each(|shard| args.reading.message.check(shard))?;
         let schema = message.schema(&args.looking.damage.read().limits)?;
         return print_message(&message, &schema, args);
     }
@@ -76,10 +80,24 @@ fn read_part(args: &SchemaArgs, part: Part) -> Result<u8> {
         ..PartSettings::default()
     };
     if format == SchemaFormat::Pbtxt {
-        return partial::write(&args.part, part, &source, PartWork::Statistics, &settings, &options);
+        return partial::write(
+            &args.part,
+            part,
+            &source,
+            PartWork::Statistics,
+            &settings,
+            &options,
+        );
     }
     options.record_type = record_type;
-    partial::write(&args.part, part, &source, PartWork::Columns, &settings, &options)
+    partial::write(
+        &args.part,
+        part,
+        &source,
+        PartWork::Columns,
+        &settings,
+        &options,
+    )
 }
 
 fn messages_have_no_parts() -> Usage {
@@ -89,12 +107,18 @@ fn messages_have_no_parts() -> Usage {
 
 /// Prints the columns of messages.
 fn print_message(message: &MessageType, schema: &Schema, args: &SchemaArgs) -> Result<u8> {
-    output::line(&message::text(message, schema, args.format.get(), Screen::stdout())?)?;
+    output::line(&message::text(
+        message,
+        schema,
+        args.format.get(),
+        Screen::stdout(),
+    )?)?;
     Ok(SUCCESS)
 }
 
-/// The type and the columns of TensorBoard's events, unless another type of the records is stated, and of messages that were
-/// converted to Parquet or Arrow, from the metadata of the first such file; `None` for other data sets.
+/// The type and the columns of TensorBoard's events, unless another type of the records is stated,
+/// and of messages that were converted to Parquet or Arrow, from the metadata of the first such
+/// file; `None` for other data sets.
 fn detected_message(
     shards: &[Shard],
     record_type: Option<RecordType>,
@@ -106,10 +130,15 @@ fn detected_message(
         return Ok(Some((message, schema)));
     }
     // In a store, the files of other parts have no local copies.
-    let has_metadata =
-        |shard: &&Shard| matches!(shard.format, ShardFormat::Parquet | ShardFormat::Arrow) && !shard.is_remote();
-    let Some(shard) = shards.iter().find(has_metadata) else { return Ok(None) };
-    let Some(schema) = schema_within(shard, limits)? else { return Ok(None) };
+    let has_metadata = |shard: &&Shard| {
+        matches!(shard.format, ShardFormat::Parquet | ShardFormat::Arrow) && !shard.is_remote()
+    };
+    let Some(shard) = shards.iter().find(has_metadata) else {
+        return Ok(None);
+    };
+    let Some(schema) = schema_within(shard, limits)? else {
+        return Ok(None);
+    };
     Ok(MessageType::of_schema(&schema)?.map(|message| (message, schema)))
 }
 
@@ -117,20 +146,31 @@ fn detected_message(
 fn columns(args: &SchemaArgs) -> Result<u8> {
     let (shards, progress) = inspect::shards(&args.sources)?;
     let (layout, record_type) = (args.reading.layout, args.reading.record_type);
-    let options = InferOptions { record_type, ..inspect::options(&args.looking) };
+    let options = InferOptions {
+        record_type,
+        ..inspect::options(&args.looking)
+    };
     if let Some((message, schema)) = detected_message(&shards, record_type, &options.read.limits)? {
         return print_message(&message, &schema, args);
     }
     let inferred = infer(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
-    let found = InferredSchema::new(shards, inferred, layout, record_type)?.with_probable_payload(&options.read)?;
+    let found = InferredSchema::new(shards, inferred, layout, record_type)?
+        .with_probable_payload(&options.read)?;
     print(&found, args.format.get(), &args.sources)
 }
 
-/// Prints an inferred schema, and returns the exit status. `sources` are the files that the SQL statement names.
-pub(super) fn print(found: &InferredSchema, format: SchemaFormat, sources: &[String]) -> Result<u8> {
+/// Prints an inferred schema, and returns the exit status. `sources` are the files that the SQL
+/// statement names.
+pub(super) fn print(
+    found: &InferredSchema,
+    format: SchemaFormat,
+    sources: &[String],
+) -> Result<u8> {
     output::line(&text(found, format, sources, Screen::stdout())?)?;
-    omissions(found, format).iter().for_each(|why| stderr::print(why));
+    omissions(found, format)
+        .iter()
+        .for_each(|why| stderr::print(why));
     let (warnings, is_incomplete) = warnings(found, stderr::skipped_text);
     warnings.iter().for_each(|warning| stderr::print(warning));
     Ok(if is_incomplete { FOUND } else { SUCCESS })
@@ -140,7 +180,9 @@ pub(super) fn print(found: &InferredSchema, format: SchemaFormat, sources: &[Str
 fn pbtxt(args: &SchemaArgs) -> Result<u8> {
     let (shards, progress) = inspect::shards(&args.sources)?;
     let options = inspect::options(&args.looking);
-    if let Some((message, schema)) = detected_message(&shards, args.reading.record_type, &options.read.limits)? {
+    if let Some((message, schema)) =
+        detected_message(&shards, args.reading.record_type, &options.read.limits)?
+    {
         return print_message(&message, &schema, args);
     }
     let statistics = Statistics::collect(&shards, &options, &inspect::observer(&progress))?;
@@ -148,11 +190,16 @@ fn pbtxt(args: &SchemaArgs) -> Result<u8> {
     print_pbtxt(&statistics)
 }
 
-/// Prints the schema that TensorFlow Data Validation would infer from statistics, and returns the exit status.
+/// Prints the schema that TensorFlow Data Validation would infer from statistics, and returns the
+/// exit status.
 pub(super) fn print_pbtxt(statistics: &Statistics) -> Result<u8> {
     output::bytes(schema_to_text(&statistics.infer_schema())?.as_bytes())?;
     let has_lost = inspect::report_all([Some(statistics)]);
-    let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
+    let mixed = statistics
+        .inferred
+        .summary
+        .features()
+        .filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
     if !mixed.is_empty() {
         let names = mixed.join(", ");
@@ -160,15 +207,24 @@ pub(super) fn print_pbtxt(statistics: &Statistics) -> Result<u8> {
             "features of more than one kind, of which the schema has the one of most lists: {names}"
         ));
     }
-    Ok(if has_lost || !mixed.is_empty() { FOUND } else { SUCCESS })
+    Ok(if has_lost || !mixed.is_empty() {
+        FOUND
+    } else {
+        SUCCESS
+    })
 }
 
 /// The schema in a format. `sources` are the files that the SQL statement names.
 ///
 /// # Errors
-/// The format is `pbtxt`, the records are of a type that the format has not, or a statement would read another format than
-/// TFRecord.
-pub(crate) fn text(found: &InferredSchema, format: SchemaFormat, sources: &[String], screen: Screen) -> Result<String> {
+/// The format is `pbtxt`, the records are of a type that the format has not, or a statement would
+/// read another format than TFRecord.
+pub(crate) fn text(
+    found: &InferredSchema,
+    format: SchemaFormat,
+    sources: &[String],
+    screen: Screen,
+) -> Result<String> {
     Ok(match format {
         SchemaFormat::Table => table::text(found, screen),
         SchemaFormat::Json => output::pretty(&json(found))?,
@@ -176,12 +232,23 @@ pub(crate) fn text(found: &InferredSchema, format: SchemaFormat, sources: &[Stri
         SchemaFormat::Python => python::spec(found),
         SchemaFormat::Rust => rust::function(found),
         SchemaFormat::Sql => {
-            if let Some(other) = found.shards().iter().find(|shard| shard.format != ShardFormat::TfRecord) {
+            if let Some(other) = found
+                .shards()
+                .iter()
+                .find(|shard| shard.format != ShardFormat::TfRecord)
+            {
                 let why = "a statement declares the columns of TFRecord; SQL reads other formats by their names";
-                return Err(Usage(format!("{} is {}: {why}", other.path.display(), other.format)).into());
+                return Err(Usage(format!(
+                    "{} is {}: {why}",
+                    other.path.display(),
+                    other.format
+                ))
+                .into());
             }
             let first = found.shards().first();
-            let name = first.map_or("records".to_owned(), |shard| file_names::set_name(&shard.name));
+            let name = first.map_or("records".to_owned(), |shard| {
+                file_names::set_name(&shard.name)
+            });
             sql::statement(found, &name, sources)
         }
         SchemaFormat::FeaturesJson => features_json(found)?,
@@ -200,15 +267,17 @@ fn json(found: &InferredSchema) -> serde_json::Value {
         let fields = fields.map(|(path, field)| {
             json!({"path": path, "present": field.present, "values": field.values, "kinds": field.kinds})
         });
-        json["probable"] =
-            json!({"name": probable.name, "records": probable.records, "fields": fields.collect::<Vec<_>>()});
+        json["probable"] = json!({"name": probable.name, "records": probable.records, "fields": fields.collect::<Vec<_>>()});
     }
     json
 }
 
 fn features_json(found: &InferredSchema) -> Result<String> {
     let Some((document, _)) = features_json::document(found) else {
-        let why = format!("TensorFlow Datasets reads tf.Example records; these are {}", found.record_type().name());
+        let why = format!(
+            "TensorFlow Datasets reads tf.Example records; these are {}",
+            found.record_type().name()
+        );
         return Err(Usage(why).into());
     };
     Ok(output::pretty(&document)?)
@@ -218,7 +287,11 @@ fn features_json(found: &InferredSchema) -> Result<String> {
 fn arrow(schema: &Schema) -> String {
     let field = |field: &arrow_schema::FieldRef| {
         let null = if field.is_nullable() { "" } else { " not null" };
-        format!("{}: {}{null}", escape(field.name()), type_name(field.data_type()))
+        format!(
+            "{}: {}{null}",
+            escape(field.name()),
+            type_name(field.data_type())
+        )
     };
     let lines: Vec<_> = schema.fields().iter().map(field).collect();
     lines.join("\n")
@@ -226,14 +299,23 @@ fn arrow(schema: &Schema) -> String {
 
 /// The features that a format leaves out, with the reasons.
 pub(crate) fn omissions(found: &InferredSchema, format: SchemaFormat) -> Vec<String> {
-    let document = (format == SchemaFormat::FeaturesJson).then(|| features_json::document(found)).flatten();
+    let document = (format == SchemaFormat::FeaturesJson)
+        .then(|| features_json::document(found))
+        .flatten();
     let left_out = document.map(|(_, left_out)| left_out).unwrap_or_default();
-    left_out.into_iter().map(|why| format!("{why}, and is omitted")).collect()
+    left_out
+        .into_iter()
+        .map(|why| format!("{why}, and is omitted"))
+        .collect()
 }
 
-/// The warnings about records that were skipped or do not parse, or else about features that have no column; and whether
-/// records or features are lost. `skipped` words the report of skipped records.
-pub(crate) fn warnings(found: &InferredSchema, skipped: fn(&DamageReport) -> String) -> (Vec<String>, bool) {
+/// The warnings about records that were skipped or do not parse, or else about features that have
+/// no column; and whether records or features are lost. `skipped` words the report of skipped
+/// records.
+pub(crate) fn warnings(
+    found: &InferredSchema,
+    skipped: fn(&DamageReport) -> String,
+) -> (Vec<String>, bool) {
     let inferred = found.inferred();
     let (odd, is_minority) = match found.stated_type() {
         None => (inferred.why_raw(), inferred.has_strays()),
@@ -244,7 +326,14 @@ pub(crate) fn warnings(found: &InferredSchema, skipped: fn(&DamageReport) -> Str
     let has_lost = skipped.is_some() || (odd.is_some() && is_minority);
     let mixed = if has_lost { Vec::new() } else { mixed(found) };
     let is_incomplete = has_lost || !mixed.is_empty();
-    (odd.into_iter().chain(skipped).chain(mixed).chain(inspect::losses(inferred)).collect(), is_incomplete)
+    (
+        odd.into_iter()
+            .chain(skipped)
+            .chain(mixed)
+            .chain(inspect::losses(inferred))
+            .collect(),
+        is_incomplete,
+    )
 }
 
 /// The features of more than one kind, with the first record of each kind.
@@ -254,10 +343,19 @@ fn mixed(found: &InferredSchema) -> Vec<String> {
         let mut kinds: Vec<_> = feature.kinds().collect();
         kinds.sort_by_key(|(_, seen)| seen.first);
         let place = |(kind, seen): &(Kind, &KindSummary)| {
-            format!("{} first in {}, {} in all", kind.name(), found.place(seen.first), count(seen.lists))
+            format!(
+                "{} first in {}, {} in all",
+                kind.name(),
+                found.place(seen.first),
+                count(seen.lists)
+            )
         };
         let places: Vec<_> = kinds.iter().map(place).collect();
-        format!("feature {:?} has more than one kind: {}", feature.name, places.join("; "))
+        format!(
+            "feature {:?} has more than one kind: {}",
+            feature.name,
+            places.join("; ")
+        )
     };
     mixed.map(warning).collect()
 }

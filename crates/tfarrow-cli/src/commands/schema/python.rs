@@ -19,7 +19,10 @@ pub(super) fn spec(found: &InferredSchema) -> String {
     // Writing to a `String` cannot fail.
     let _ = match found.record_type() {
         RecordType::Raw => {
-            write!(out, "\n# These records are not tf.Example messages: there is nothing to parse.\nfeatures = {{}}")
+            write!(
+                out,
+                "\n# These records are not tf.Example messages: there is nothing to parse.\nfeatures = {{}}"
+            )
         }
         RecordType::Message => {
             write!(
@@ -45,7 +48,10 @@ pub(super) fn spec(found: &InferredSchema) -> String {
             dictionary(&mut out, "context_features", found, Role::Context);
             out.push('\n');
             dictionary(&mut out, "sequence_features", found, Role::Sequence);
-            write!(out, "\n\n# tf.io.parse_single_sequence_example(record, context_features, sequence_features)")
+            write!(
+                out,
+                "\n\n# tf.io.parse_single_sequence_example(record, context_features, sequence_features)"
+            )
         }
     };
     out
@@ -58,7 +64,10 @@ fn dictionary(out: &mut String, name: &str, found: &InferredSchema, wanted: Role
         let key = string(&feature.name);
         let _ = match Spec::of(feature, role, records) {
             _ if found.is_folder(feature) => {
-                writeln!(out, "    # {key}: a folder of the files, and no feature of the records")
+                writeln!(
+                    out,
+                    "    # {key}: a folder of the files, and no feature of the records"
+                )
             }
             Err(why) => writeln!(out, "    # {key}: {why}"),
             Ok(spec) => {
@@ -77,20 +86,34 @@ fn single(spec: Spec<'_>, records: u64) -> (String, String) {
     let dtype = dtype(spec.kind);
     match spec.lengths() {
         Lengths::One if spec.always => (format!("FixedLenFeature([], {dtype})"), String::new()),
-        Lengths::Fixed(count) if spec.always => (format!("FixedLenFeature([{count}], {dtype})"), String::new()),
-        _ => (format!("RaggedFeature({dtype})"), note(spec.seen, records.saturating_sub(spec.seen.lists))),
+        Lengths::Fixed(count) if spec.always => (
+            format!("FixedLenFeature([{count}], {dtype})"),
+            String::new(),
+        ),
+        _ => (
+            format!("RaggedFeature({dtype})"),
+            note(spec.seen, records.saturating_sub(spec.seen.lists)),
+        ),
     }
 }
 
 /// A feature list. Its steps have a fixed length only where each has a kind.
 fn sequence(spec: Spec<'_>, is_missing: bool) -> (String, String) {
     let dtype = dtype(spec.kind);
-    let missing = if is_missing { ", allow_missing=True" } else { "" };
+    let missing = if is_missing {
+        ", allow_missing=True"
+    } else {
+        ""
+    };
     match spec.lengths() {
-        Lengths::One if spec.always => (format!("FixedLenSequenceFeature([], {dtype}{missing})"), String::new()),
-        Lengths::Fixed(count) if spec.always => {
-            (format!("FixedLenSequenceFeature([{count}], {dtype}{missing})"), String::new())
-        }
+        Lengths::One if spec.always => (
+            format!("FixedLenSequenceFeature([], {dtype}{missing})"),
+            String::new(),
+        ),
+        Lengths::Fixed(count) if spec.always => (
+            format!("FixedLenSequenceFeature([{count}], {dtype}{missing})"),
+            String::new(),
+        ),
         _ => (format!("RaggedFeature({dtype})"), note(spec.seen, 0)),
     }
 }
@@ -118,7 +141,9 @@ fn string(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if is_control(c) && u32::from(c) < 0x100 => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if is_control(c) && u32::from(c) < 0x100 => {
+                out.push_str(&format!("\\x{:02x}", u32::from(c)))
+            }
             c if is_control(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => out.push(c),
         }
@@ -131,6 +156,9 @@ fn string(text: &str) -> String {
 mod tests {
     #[test]
     fn names_are_python_strings() {
-        assert_eq!(super::string("a\"b\\c\n\u{85}\u{202e}é"), r#""a\"b\\c\x0a\x85\u202eé""#);
+        assert_eq!(
+            super::string("a\"b\\c\n\u{85}\u{202e}é"),
+            r#""a\"b\\c\x0a\x85\u202eé""#
+        );
     }
 }

@@ -14,7 +14,9 @@ pub(super) fn function(found: &InferredSchema) -> String {
     for field in found.schema().fields() {
         // The other metadata of a column follows from its type and the record type.
         let metadata = match field.metadata().get(FEATURE) {
-            Some(feature) if feature != field.name() => format!(".with_metadata(map({FEATURE:?}, {feature:?}))"),
+            Some(feature) if feature != field.name() => {
+                format!(".with_metadata(map({FEATURE:?}, {feature:?}))")
+            }
             _ => String::new(),
         };
         // Writing to a `String` cannot fail.
@@ -35,7 +37,12 @@ pub(super) fn function(found: &InferredSchema) -> String {
 }
 
 fn constructor(field: &Field) -> String {
-    format!("Field::new({:?}, {}, {})", field.name(), data_type(field.data_type()), field.is_nullable())
+    format!(
+        "Field::new({:?}, {}, {})",
+        field.name(),
+        data_type(field.data_type()),
+        field.is_nullable()
+    )
 }
 
 /// A type as a Rust expression.

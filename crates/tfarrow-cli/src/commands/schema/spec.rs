@@ -1,5 +1,5 @@
-//! The declaration of a feature, with the kind and the lengths that `tf.io.FixedLenFeature`, `tf.io.RaggedFeature` and the
-//! like distinguish.
+//! The declaration of a feature, with the kind and the lengths that `tf.io.FixedLenFeature`,
+//! `tf.io.RaggedFeature` and the like distinguish.
 
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
@@ -25,15 +25,22 @@ impl<'a> Spec<'a> {
     ///
     /// # Errors
     /// The feature has no kind, or several; the error is the text of the reason.
-    pub(super) fn of(feature: &'a FeatureSummary, role: Role, records: u64) -> Result<Self, String> {
+    pub(super) fn of(
+        feature: &'a FeatureSummary,
+        role: Role,
+        records: u64,
+    ) -> Result<Self, String> {
         let mut kinds = feature.kinds();
         match (kinds.next(), kinds.next()) {
             (None, _) => Err("has no kind anywhere".to_owned()),
-            (Some((one, _)), Some((other, _))) => {
-                Err(format!("has more than one kind ({}, {})", one.name(), other.name()))
-            }
+            (Some((one, _)), Some((other, _))) => Err(format!(
+                "has more than one kind ({}, {})",
+                one.name(),
+                other.name()
+            )),
             (Some((kind, seen)), None) => {
-                let always = feature.unset == 0 && (role == Role::Sequence || seen.lists == records);
+                let always =
+                    feature.unset == 0 && (role == Role::Sequence || seen.lists == records);
                 Ok(Self { kind, seen, always })
             }
         }

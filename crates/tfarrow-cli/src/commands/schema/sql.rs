@@ -11,11 +11,15 @@ use super::{
 };
 use crate::text::{escape, is_control};
 
-/// `CREATE EXTERNAL TABLE name (..) STORED AS TFRECORD LOCATION '..'`, with the sources of the command line.
+/// `CREATE EXTERNAL TABLE name (..) STORED AS TFRECORD LOCATION '..'`, with the sources of the
+/// command line.
 pub(super) fn statement(found: &InferredSchema, name: &str, sources: &[String]) -> String {
     // A statement that begins with a comment could not be an argument of a command.
     let name = identifier(&name.replace(is_control, "_"));
-    let mut out = format!("CREATE EXTERNAL TABLE {name} -- {}\n", escape(&found.headline()));
+    let mut out = format!(
+        "CREATE EXTERNAL TABLE {name} -- {}\n",
+        escape(&found.headline())
+    );
     let record_type = found.record_type();
     // The columns of structs follow from the records.
     if !matches!(record_type, RecordType::Raw | RecordType::ExampleList) {
@@ -23,10 +27,21 @@ pub(super) fn statement(found: &InferredSchema, name: &str, sources: &[String]) 
     }
     let location = match sources {
         [source] => literal(source),
-        sources => format!("({})", sources.iter().map(|source| literal(source)).collect::<Vec<_>>().join(", ")),
+        sources => format!(
+            "({})",
+            sources
+                .iter()
+                .map(|source| literal(source))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     };
-    let folders = found.features().filter(|(feature, _)| found.is_folder(feature));
-    let folders: Vec<_> = folders.map(|(feature, _)| identifier(&feature.name)).collect();
+    let folders = found
+        .features()
+        .filter(|(feature, _)| found.is_folder(feature));
+    let folders: Vec<_> = folders
+        .map(|(feature, _)| identifier(&feature.name))
+        .collect();
     let partitions = match folders.is_empty() {
         true => String::new(),
         false => format!("PARTITIONED BY ({}) ", folders.join(", ")),
@@ -45,23 +60,35 @@ fn columns(out: &mut String, found: &InferredSchema) {
     let records = found.inferred().summary.records();
     let known = columns_of(found.schema());
     let columns = found.features().map(|(feature, role)| {
-        let column = known.get(&(feature.name.as_str(), role)).map(|column| column.name());
+        let column = known
+            .get(&(feature.name.as_str(), role))
+            .map(|column| column.name());
         let name = identifier(&feature.name);
         match Spec::of(feature, role, records) {
             Err(why) => Err(format!("{}: {why}", escape(&name))),
             // A declared column reads the feature of its own name.
             Ok(_) if column != Some(&feature.name) => {
-                let column = column.map_or_else(String::new, |column| format!("; its column is called {column:?}"));
+                let column = column.map_or_else(String::new, |column| {
+                    format!("; its column is called {column:?}")
+                });
                 Err(format!("{}: cannot be declared{column}", escape(&name)))
             }
             // SQL has escapes in strings, and none in names.
-            Ok(_) if name.contains(is_control) => {
-                Err(format!("{}: cannot be declared, for the control characters in its name", escape(&name)))
-            }
+            Ok(_) if name.contains(is_control) => Err(format!(
+                "{}: cannot be declared, for the control characters in its name",
+                escape(&name)
+            )),
             // The folders of further files may have no value.
-            Ok(spec) if found.is_folder(feature) => {
-                Ok(format!("{name} {}", data_type(Spec { always: false, ..spec }, role)))
-            }
+            Ok(spec) if found.is_folder(feature) => Ok(format!(
+                "{name} {}",
+                data_type(
+                    Spec {
+                        always: false,
+                        ..spec
+                    },
+                    role
+                )
+            )),
             Ok(spec) => Ok(format!("{name} {}", data_type(spec, role))),
         }
     });
@@ -70,7 +97,11 @@ fn columns(out: &mut String, found: &InferredSchema) {
     out.push_str("(\n");
     for (index, column) in columns.iter().enumerate() {
         let _ = match column {
-            Ok(column) => writeln!(out, "  {column}{}", if Some(index) == last { "" } else { "," }),
+            Ok(column) => writeln!(
+                out,
+                "  {column}{}",
+                if Some(index) == last { "" } else { "," }
+            ),
             Err(why) => writeln!(out, "  -- {why}"),
         };
     }

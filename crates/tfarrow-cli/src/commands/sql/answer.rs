@@ -45,7 +45,15 @@ impl Answers {
         view: View,
         skip_report: Arc<SkipReport>,
     ) -> Self {
-        Self { context, format, view, pages: true, sink, skip_report, results: 0 }
+        Self {
+            context,
+            format,
+            view,
+            pages: true,
+            sink,
+            skip_report,
+            results: 0,
+        }
     }
 
     /// The session.
@@ -53,8 +61,8 @@ impl Answers {
         &self.context
     }
 
-    /// Prints the result of a statement, and then the report of skipped records. Returns the number of rows; `None` for a
-    /// statement without a result, such as SET.
+    /// Prints the result of a statement, and then the report of skipped records. Returns the number
+    /// of rows; `None` for a statement without a result, such as SET.
     ///
     /// # Errors
     /// Planning or execution fails, or standard output cannot be written.
@@ -76,9 +84,14 @@ impl Answers {
         let state = self.context.state();
         let is_definition = is_show_create(&statement);
         let plan = plan_statement(statement, &state).await.map_err(explain)?;
-        self.skip_report.set_writes(matches!(plan, LogicalPlan::Copy(_) | LogicalPlan::Dml(_)));
+        self.skip_report
+            .set_writes(matches!(plan, LogicalPlan::Copy(_) | LogicalPlan::Dml(_)));
         let full = is_definition || describes(&plan);
-        let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
+        let frame = self
+            .context
+            .execute_logical_plan(plan)
+            .await
+            .map_err(explain)?;
         let task = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await.map_err(explain)?;
         let mut progress = Some(QueryProgress::of(Arc::clone(&plan)));
@@ -91,14 +104,22 @@ impl Answers {
             return Ok(None);
         }
         if self.format.is_binary() && self.results > 0 {
-            let why = "a file of this format holds one result: give one query, or use another --format";
+            let why =
+                "a file of this format holds one result: give one query, or use another --format";
             return Err(Usage(why.to_owned()).into());
         }
-        if matches!(self.format, Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow | Format::Tfrecord) {
+        if matches!(
+            self.format,
+            Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow | Format::Tfrecord
+        ) {
             check_names(&schema)?;
         }
         let view = View { full, ..self.view };
-        let sink = if self.pages { self.sink.paged() } else { self.sink.clone() };
+        let sink = if self.pages {
+            self.sink.paged()
+        } else {
+            self.sink.clone()
+        };
         let mut rows = output::rows(self.format, &schema, view, &sink)?;
         let mut count = 0;
         while let Some(batch) = batches.next().await {
@@ -119,11 +140,16 @@ impl Answers {
 
 /// Whether a statement is SHOW CREATE TABLE, whose result is a statement.
 fn is_show_create(statement: &Statement) -> bool {
-    let Statement::Statement(statement) = statement else { return false };
+    let Statement::Statement(statement) = statement else {
+        return false;
+    };
     matches!(statement.as_ref(), SqlStatement::ShowCreate { .. })
 }
 
 /// Whether the rows of a plan describe a table or a plan, so that no part of them can be left out.
 fn describes(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_))
+    matches!(
+        plan,
+        LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_)
+    )
 }

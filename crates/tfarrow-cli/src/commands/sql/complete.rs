@@ -1,4 +1,5 @@
-//! Helper of the line editor: completion of keywords, columns, names of the session and quoted paths, and styles.
+//! Helper of the line editor: completion of keywords, columns, names of the session and quoted
+//! paths, and styles.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -26,22 +27,33 @@ use super::{file_columns::FileColumns, highlight::highlighted, prompt_command::P
 use crate::text;
 
 const PROMPT: Style = AnsiColor::Blue.on_default();
-/// Bytes of a line above which a typed character does not draw the line again: the output would grow with the square of the line.
+/// Bytes of a line above which a typed character does not draw the line again: the output would
+/// grow with the square of the line.
 const LONG_LINE: usize = 500;
 
-/// The keywords of the parser that consist of letters. The others are names of functions, or options of other dialects.
+/// The keywords of the parser that consist of letters. The others are names of functions, or
+/// options of other dialects.
 fn keywords() -> impl Iterator<Item = &'static str> {
-    let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    ALL_KEYWORDS.iter().copied().chain(["TFRECORD"]).filter(is_word)
+    let is_word =
+        |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    ALL_KEYWORDS
+        .iter()
+        .copied()
+        .chain(["TFRECORD"])
+        .filter(is_word)
 }
 
 /// The schema and the name of each table of a session.
 pub(super) fn table_names(context: &SessionContext) -> Vec<(String, String)> {
     let (state, mut names) = (context.state(), Vec::new());
     for catalog in state.catalog_list().catalog_names() {
-        let Some(catalog) = state.catalog_list().catalog(&catalog) else { continue };
+        let Some(catalog) = state.catalog_list().catalog(&catalog) else {
+            continue;
+        };
         for schema in catalog.schema_names() {
-            let tables = catalog.schema(&schema).map_or_else(Vec::new, |schema| schema.table_names());
+            let tables = catalog
+                .schema(&schema)
+                .map_or_else(Vec::new, |schema| schema.table_names());
             names.extend(tables.into_iter().map(|table| (schema.clone(), table)));
         }
     }
@@ -62,46 +74,92 @@ impl SqlHelper {
     pub(super) fn new(context: &SessionContext, runtime: &Handle) -> Self {
         let columns = FileColumns::new(context.clone(), runtime.clone());
         let (names, begun) = Default::default();
-        let mut helper = Self { paths: FilenameCompleter::new(), columns, names, begun };
+        let mut helper = Self {
+            paths: FilenameCompleter::new(),
+            columns,
+            names,
+            begun,
+        };
         let state = context.state();
-        let functions = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
-        helper.names.extend(functions.chain(state.window_functions().keys()).cloned());
+        let functions = state
+            .scalar_functions()
+            .keys()
+            .chain(state.aggregate_functions().keys());
+        helper
+            .names
+            .extend(functions.chain(state.window_functions().keys()).cloned());
         helper.names.insert("read_tfrecord".to_owned());
         let options = context.state().config_options().entries();
-        helper.names.extend(options.into_iter().map(|entry| entry.key));
+        helper
+            .names
+            .extend(options.into_iter().map(|entry| entry.key));
         helper.learn(context);
         helper
     }
 
     /// Adds the tables that the session has now.
     pub(super) fn learn(&mut self, context: &SessionContext) {
-        let printable = table_names(context).into_iter().filter(|(_, name)| is_printable(name));
-        self.names.extend(printable.map(|(_, name)| quote_identifier(&name).into_owned()));
+        let printable = table_names(context)
+            .into_iter()
+            .filter(|(_, name)| is_printable(name));
+        self.names
+            .extend(printable.map(|(_, name)| quote_identifier(&name).into_owned()));
     }
 
-    /// The words that begin with `prefix`, in any case: columns of the tables that `statement` names, keywords, and names of
-    /// the session.
+    /// The words that begin with `prefix`, in any case: columns of the tables that `statement`
+    /// names, keywords, and names of the session.
     fn words(&self, prefix: &str, statement: &str) -> Vec<Pair> {
         let prefix = prefix.trim_start_matches('"');
         let lower = prefix.to_ascii_lowercase();
-        let begins = |name: &&str| name.trim_start_matches('"').to_ascii_lowercase().starts_with(&lower);
+        let begins = |name: &&str| {
+            name.trim_start_matches('"')
+                .to_ascii_lowercase()
+                .starts_with(&lower)
+        };
         let columns = self.columns.of_statement(statement);
-        let columns = columns.iter().filter(|name| is_printable(name)).map(|name| quote_identifier(name));
-        let columns: Vec<_> = columns.filter(|name| begins(&name.as_ref())).map(Cow::into_owned).collect();
+        let columns = columns
+            .iter()
+            .filter(|name| is_printable(name))
+            .map(|name| quote_identifier(name));
+        let columns: Vec<_> = columns
+            .filter(|name| begins(&name.as_ref()))
+            .map(Cow::into_owned)
+            .collect();
         let names = self.names.iter().map(String::as_str).filter(begins);
         let is_upper = prefix.chars().any(|c| c.is_ascii_uppercase());
         let keywords = keywords().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
-        let keywords = keywords.map(|word| if is_upper { word.to_owned() } else { word.to_ascii_lowercase() });
+        let keywords = keywords.map(|word| {
+            if is_upper {
+                word.to_owned()
+            } else {
+                word.to_ascii_lowercase()
+            }
+        });
         let is_column = |word: &String| columns.contains(word);
-        let others: Vec<_> = keywords.chain(names.map(str::to_owned)).filter(|word| !is_column(word)).collect();
-        columns.into_iter().chain(others).map(|word| Pair { display: word.clone(), replacement: word }).collect()
+        let others: Vec<_> = keywords
+            .chain(names.map(str::to_owned))
+            .filter(|word| !is_column(word))
+            .collect();
+        columns
+            .into_iter()
+            .chain(others)
+            .map(|word| Pair {
+                display: word.clone(),
+                replacement: word,
+            })
+            .collect()
     }
 }
 
 impl Completer for SqlHelper {
     type Candidate = Pair;
 
-    fn complete(&self, line: &str, position: usize, _context: &Context<'_>) -> Result<(usize, Vec<Pair>)> {
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _context: &Context<'_>,
+    ) -> Result<(usize, Vec<Pair>)> {
         let before = line.get(..position).unwrap_or(line);
         if let Some(quote) = open_quote(before, '\'') {
             let path = before.get(quote + 1..).unwrap_or_default();
@@ -112,7 +170,14 @@ impl Completer for SqlHelper {
         let start = open_quote(before, '"').unwrap_or_else(|| word_start(before));
         let prefix = before.get(start..).unwrap_or_default();
         let statement = format!("{}{line}", self.begun);
-        Ok((start, if prefix.is_empty() { Vec::new() } else { self.words(prefix, &statement) }))
+        Ok((
+            start,
+            if prefix.is_empty() {
+                Vec::new()
+            } else {
+                self.words(prefix, &statement)
+            },
+        ))
     }
 }
 
@@ -124,7 +189,11 @@ fn is_printable(name: &str) -> bool {
 /// The position at which the last word of a text begins.
 fn word_start(text: &str) -> usize {
     let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    text.char_indices().rev().take_while(|(_, c)| is_word_char(*c)).last().map_or(text.len(), |(at, _)| at)
+    text.char_indices()
+        .rev()
+        .take_while(|(_, c)| is_word_char(*c))
+        .last()
+        .map_or(text.len(), |(at, _)| at)
 }
 
 /// The position of the quote that is still open, if it is `quote`. Quotes in other quotes are text.
@@ -137,10 +206,12 @@ fn open_quote(text: &str, quote: char) -> Option<usize> {
             other => other,
         };
     }
-    open.filter(|(_, opened)| *opened == quote).map(|(at, _)| at)
+    open.filter(|(_, opened)| *opened == quote)
+        .map(|(at, _)| at)
 }
 
-/// Whether an input is complete: a command of the prompt, or a text whose last token is a semicolon.
+/// Whether an input is complete: a command of the prompt, or a text whose last token is a
+/// semicolon.
 pub(super) fn is_complete(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() || !matches!(PromptCommand::of(text), PromptCommand::Statements(_)) {
@@ -150,7 +221,10 @@ pub(super) fn is_complete(text: &str) -> bool {
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else {
         return open_quote(text, '\'').is_none() && open_quote(text, '"').is_none();
     };
-    let last = tokens.iter().rev().find(|token| !matches!(token, Token::Whitespace(_)));
+    let last = tokens
+        .iter()
+        .rev()
+        .find(|token| !matches!(token, Token::Whitespace(_)));
     matches!(last, None | Some(Token::SemiColon))
 }
 
@@ -166,7 +240,11 @@ impl Highlighter for SqlHelper {
         }
     }
 
-    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _is_default: bool) -> Cow<'b, str> {
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(
+        &'s self,
+        prompt: &'p str,
+        _is_default: bool,
+    ) -> Cow<'b, str> {
         Cow::Owned(format!("{PROMPT}{prompt}{PROMPT:#}"))
     }
 
@@ -185,8 +263,17 @@ mod tests {
 
     #[test]
     fn a_statement_ends_at_its_semicolon() {
-        for text in ["", "SELECT 1;", "SELECT 1; -- so", "\\d", "quit", "EXIT", ".tables", "SELECT ';';", "-- nothing"]
-        {
+        for text in [
+            "",
+            "SELECT 1;",
+            "SELECT 1; -- so",
+            "\\d",
+            "quit",
+            "EXIT",
+            ".tables",
+            "SELECT ';';",
+            "-- nothing",
+        ] {
             assert!(is_complete(text), "{text}");
         }
         for text in ["SELECT 1", "SELECT ';", "SELECT ';'", "SELECT 1 -- ;"] {
@@ -197,7 +284,13 @@ mod tests {
     #[tokio::test]
     async fn words_are_completed_in_their_case_and_paths_in_quotes() {
         let helper = SqlHelper::new(&SessionContext::new(), &Handle::current());
-        let words = |begun: &str| helper.words(begun, "").into_iter().map(|pair| pair.replacement).collect::<Vec<_>>();
+        let words = |begun: &str| {
+            helper
+                .words(begun, "")
+                .into_iter()
+                .map(|pair| pair.replacement)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(words("SEL"), ["SELECT"]);
         assert!(words("arra").contains(&"array_length".to_owned()));
         assert_eq!(words("tfrec"), ["tfrecord"]);
@@ -211,26 +304,49 @@ mod tests {
     #[tokio::test]
     async fn names_with_capitals_are_completed() {
         let context = SessionContext::new();
-        context.sql("CREATE VIEW \"Photos\" AS SELECT 1").await.unwrap();
+        context
+            .sql("CREATE VIEW \"Photos\" AS SELECT 1")
+            .await
+            .unwrap();
         let helper = SqlHelper::new(&context, &Handle::current());
         for begun in ["pho", "Pho", "PHO"] {
-            assert!(helper.words(begun, "").iter().any(|pair| pair.replacement == "\"Photos\""), "{begun}");
+            assert!(
+                helper
+                    .words(begun, "")
+                    .iter()
+                    .any(|pair| pair.replacement == "\"Photos\""),
+                "{begun}"
+            );
         }
     }
 
     #[tokio::test]
     async fn names_with_control_characters_are_not_completed() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["plain.tfrecord", "p\u{1b}[31mred.tfrecord", "p\u{202e}x.tfrecord"] {
+        for name in [
+            "plain.tfrecord",
+            "p\u{1b}[31mred.tfrecord",
+            "p\u{202e}x.tfrecord",
+        ] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
         let context = SessionContext::new();
-        context.sql("CREATE VIEW \"p\u{1b}[31m\" AS SELECT 1").await.unwrap();
+        context
+            .sql("CREATE VIEW \"p\u{1b}[31m\" AS SELECT 1")
+            .await
+            .unwrap();
         let helper = SqlHelper::new(&context, &Handle::current());
-        assert!(helper.words("p", "").iter().all(|pair| is_printable(&pair.replacement)));
+        assert!(
+            helper
+                .words("p", "")
+                .iter()
+                .all(|pair| is_printable(&pair.replacement))
+        );
         let line = format!("FROM '{}/p", folder.path().display());
         let history = rustyline::history::MemHistory::new();
-        let (_, found) = helper.complete(&line, line.len(), &Context::new(&history)).unwrap();
+        let (_, found) = helper
+            .complete(&line, line.len(), &Context::new(&history))
+            .unwrap();
         let found: Vec<_> = found.into_iter().map(|pair| pair.display).collect();
         assert_eq!(found, ["plain.tfrecord"]);
     }

@@ -18,7 +18,8 @@ use datafusion::{
 use tfarrow_dataset::Lock;
 use tokio::runtime::Handle;
 
-/// Time that completion waits for the schema of a file. A schema that takes longer is there at a later Tab.
+/// Time that completion waits for the schema of a file. A schema that takes longer is there at a
+/// later Tab.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The names of the columns of tables by the name of the table; `None` while they are read.
@@ -33,7 +34,11 @@ pub(super) struct FileColumns {
 
 impl FileColumns {
     pub(super) fn new(context: SessionContext, runtime: Handle) -> Self {
-        Self { context, runtime, known: Arc::default() }
+        Self {
+            context,
+            runtime,
+            known: Arc::default(),
+        }
     }
 
     /// The columns of the sources of a statement; of all sources so far, if it has none yet.
@@ -42,7 +47,10 @@ impl FileColumns {
         sources.iter().for_each(|source| self.read(source));
         let known = self.known.lock();
         let is_wanted = |source: &String| sources.is_empty() || sources.contains(source);
-        let columns = known.iter().filter(|(source, _)| is_wanted(source)).filter_map(|(_, columns)| columns.as_ref());
+        let columns = known
+            .iter()
+            .filter(|(source, _)| is_wanted(source))
+            .filter_map(|(_, columns)| columns.as_ref());
         let mut columns: Vec<_> = columns.flatten().cloned().collect();
         columns.sort();
         columns.dedup();
@@ -59,10 +67,23 @@ impl FileColumns {
             known.insert(source.to_owned(), None);
         }
         let (done, read) = mpsc::channel::<()>();
-        let (context, known, source) = (self.context.clone(), Arc::clone(&self.known), source.to_owned());
+        let (context, known, source) = (
+            self.context.clone(),
+            Arc::clone(&self.known),
+            source.to_owned(),
+        );
         self.runtime.spawn(async move {
-            let table = context.table_provider(TableReference::bare(source.as_str())).await;
-            let columns = table.map(|table| table.schema().fields().iter().map(|field| field.name().clone()).collect());
+            let table = context
+                .table_provider(TableReference::bare(source.as_str()))
+                .await;
+            let columns = table.map(|table| {
+                table
+                    .schema()
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().clone())
+                    .collect()
+            });
             match columns {
                 Ok(columns) => drop(known.lock().insert(source, Some(columns))),
                 // The file may exist at the next Tab.
@@ -75,24 +96,37 @@ impl FileColumns {
     }
 }
 
-/// The names of tables and files after FROM and JOIN, and in the call of a table function there. Standard input is left
-/// out, because reading it would wait for keys.
+/// The names of tables and files after FROM and JOIN, and in the call of a table function there.
+/// Standard input is left out, because reading it would wait for keys.
 fn sources(statement: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     // A statement that is being typed may have a quote without an end.
-    let _ = Tokenizer::new(&GenericDialect {}, statement).tokenize_with_location_into_buf(&mut tokens);
+    let _ =
+        Tokenizer::new(&GenericDialect {}, statement).tokenize_with_location_into_buf(&mut tokens);
     let tokens = tokens.into_iter().map(|token| token.token);
-    let tokens: Vec<_> = tokens.filter(|token| !matches!(token, Token::Whitespace(_))).collect();
+    let tokens: Vec<_> = tokens
+        .filter(|token| !matches!(token, Token::Whitespace(_)))
+        .collect();
     let mut sources = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
         let Token::Word(word) = token else { continue };
-        if !matches!(word.keyword, Keyword::FROM | Keyword::JOIN | Keyword::DESCRIBE) {
+        if !matches!(
+            word.keyword,
+            Keyword::FROM | Keyword::JOIN | Keyword::DESCRIBE
+        ) {
             continue;
         }
         let source = match tokens.get(index + 1..).unwrap_or_default() {
-            [Token::Word(_), Token::LParen, Token::SingleQuotedString(source), ..]
+            [
+                Token::Word(_),
+                Token::LParen,
+                Token::SingleQuotedString(source),
+                ..,
+            ]
             | [Token::SingleQuotedString(source), ..] => source.clone(),
-            [Token::Word(word), ..] if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
+            [Token::Word(word), ..] if word.quote_style.is_none() => {
+                word.value.to_ascii_lowercase()
+            }
             [Token::Word(word), ..] => word.value.clone(),
             _ => continue,
         };
@@ -109,12 +143,23 @@ mod tests {
 
     #[test]
     fn sources_follow_from_and_join() {
-        assert_eq!(sources("SELECT 'x' FROM 'a b/' JOIN T u USING (id) WHERE c = 'y"), ["a b/", "t"]);
-        assert_eq!(sources("SELECT * FROM read_tfrecord('a/', layout => 'list')"), ["a/"]);
+        assert_eq!(
+            sources("SELECT 'x' FROM 'a b/' JOIN T u USING (id) WHERE c = 'y"),
+            ["a b/", "t"]
+        );
+        assert_eq!(
+            sources("SELECT * FROM read_tfrecord('a/', layout => 'list')"),
+            ["a/"]
+        );
         assert_eq!(sources("SELECT * FROM \"T\", '-'"), ["T"]);
-        for none in
-            ["", "SELECT 1", "SELECT * FROM", "SELECT * FROM '-'", "SELECT * FROM (SELECT 1)", "SELECT * FROM 'open"]
-        {
+        for none in [
+            "",
+            "SELECT 1",
+            "SELECT * FROM",
+            "SELECT * FROM '-'",
+            "SELECT * FROM (SELECT 1)",
+            "SELECT * FROM 'open",
+        ] {
             assert_eq!(sources(none), [""; 0], "{none}");
         }
     }

@@ -16,12 +16,18 @@ const COMMENT: Style = Style::new().dimmed();
 pub(super) fn highlighted(text: &str) -> String {
     let mut tokens = Vec::new();
     // The tokens before an error, such as a quote without an end, are complete.
-    let is_complete = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location_into_buf(&mut tokens).is_ok();
+    let is_complete = Tokenizer::new(&GenericDialect {}, text)
+        .tokenize_with_location_into_buf(&mut tokens)
+        .is_ok();
     let starts = LineStarts::of(text);
     let (mut shown, mut done) = (String::with_capacity(text.len() * 2), 0);
     for token in &tokens {
         let end = starts.offset(token.span.end).clamp(done, text.len());
-        push(&mut shown, style(&token.token), text.get(done..end).unwrap_or_default());
+        push(
+            &mut shown,
+            style(&token.token),
+            text.get(done..end).unwrap_or_default(),
+        );
         done = end;
     }
     let rest = text.get(done..).unwrap_or_default();
@@ -39,10 +45,16 @@ fn push(shown: &mut String, style: Option<Style>, text: &str) {
 
 fn style(token: &Token) -> Option<Style> {
     match token {
-        Token::Word(word) if word.quote_style.is_none() && word.keyword != Keyword::NoKeyword => Some(KEYWORD),
+        Token::Word(word) if word.quote_style.is_none() && word.keyword != Keyword::NoKeyword => {
+            Some(KEYWORD)
+        }
         Token::Number(..) => Some(NUMBER),
-        Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) | Token::UnicodeStringLiteral(_) => Some(TEXT),
-        Token::Whitespace(Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_)) => Some(COMMENT),
+        Token::SingleQuotedString(_)
+        | Token::EscapedStringLiteral(_)
+        | Token::UnicodeStringLiteral(_) => Some(TEXT),
+        Token::Whitespace(
+            Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),
+        ) => Some(COMMENT),
         _ => None,
     }
 }
@@ -56,15 +68,25 @@ struct LineStarts<'t> {
 impl<'t> LineStarts<'t> {
     fn of(text: &'t str) -> Self {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+        Self {
+            text,
+            starts: std::iter::once(0).chain(ends).collect(),
+        }
     }
 
-    /// The byte of a location, whose line and column count from 1; the end of the text for a location after it.
+    /// The byte of a location, whose line and column count from 1; the end of the text for a
+    /// location after it.
     fn offset(&self, Location { line, column }: Location) -> usize {
         let at = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
-        let start = self.starts.get(at(line)).copied().unwrap_or(self.text.len());
+        let start = self
+            .starts
+            .get(at(line))
+            .copied()
+            .unwrap_or(self.text.len());
         let line = self.text.get(start..).unwrap_or_default();
-        line.char_indices().nth(at(column)).map_or(self.text.len(), |(offset, _)| start + offset)
+        line.char_indices()
+            .nth(at(column))
+            .map_or(self.text.len(), |(offset, _)| start + offset)
     }
 }
 
@@ -76,8 +98,14 @@ mod tests {
     fn words_have_styles_by_kind() {
         let (on, off) = (KEYWORD.to_string(), format!("{KEYWORD:#}"));
         assert_eq!(highlighted("SELECT x"), format!("{on}SELECT{off} x"));
-        assert_eq!(highlighted("'a\nb' 1"), format!("{TEXT}'a\nb'{TEXT:#} {NUMBER}1{NUMBER:#}"));
-        assert_eq!(highlighted("x -- so"), format!("x {COMMENT}-- so{COMMENT:#}"));
+        assert_eq!(
+            highlighted("'a\nb' 1"),
+            format!("{TEXT}'a\nb'{TEXT:#} {NUMBER}1{NUMBER:#}")
+        );
+        assert_eq!(
+            highlighted("x -- so"),
+            format!("x {COMMENT}-- so{COMMENT:#}")
+        );
         assert_eq!(highlighted("x 'open"), format!("x {TEXT}'open{TEXT:#}"));
     }
 
@@ -94,7 +122,11 @@ mod tests {
             "$$",
             "U&'\\",
         ] {
-            assert_eq!(anstream::adapter::strip_str(&highlighted(text)).to_string(), text, "{text}");
+            assert_eq!(
+                anstream::adapter::strip_str(&highlighted(text)).to_string(),
+                text,
+                "{text}"
+            );
         }
     }
 }

@@ -6,7 +6,8 @@ use anstream::ColorChoice;
 use anyhow::Result;
 use datafusion::prelude::SessionContext;
 use rustyline::{
-    ColorMode, CompletionType, Config, Editor, config::Configurer, error::ReadlineError, history::FileHistory,
+    ColorMode, CompletionType, Config, Editor, config::Configurer, error::ReadlineError,
+    history::FileHistory,
 };
 use tokio::runtime::Handle;
 
@@ -41,7 +42,10 @@ impl LineEditor {
     /// # Errors
     /// The terminal cannot be used.
     pub(super) fn new(context: &SessionContext, runtime: &Handle) -> Result<Self> {
-        let config = Config::builder().max_history_size(HISTORY_SIZE)?.completion_type(CompletionType::List).build();
+        let config = Config::builder()
+            .max_history_size(HISTORY_SIZE)?
+            .completion_type(CompletionType::List)
+            .build();
         let mut editor: Editor<SqlHelper, FileHistory> = Editor::with_config(config)?;
         if anstream::AutoStream::choice(&std::io::stdout()) == ColorChoice::Never {
             editor.set_color_mode(ColorMode::Disabled);
@@ -53,11 +57,17 @@ impl LineEditor {
             let _ = editor.load_history(path);
         }
         let (begun, last, initial) = Default::default();
-        Ok(Self { editor, history, begun, last, initial })
+        Ok(Self {
+            editor,
+            history,
+            begun,
+            last,
+            initial,
+        })
     }
 
-    /// Reads the next input: statements, the last one with its semicolon, or a command of the prompt. `None` at the end of
-    /// the input.
+    /// Reads the next input: statements, the last one with its semicolon, or a command of the
+    /// prompt. `None` at the end of the input.
     ///
     /// # Errors
     /// The terminal cannot be read.
@@ -66,7 +76,11 @@ impl LineEditor {
             if let Some(helper) = self.editor.helper_mut() {
                 helper.begun.clone_from(&self.begun);
             }
-            let prompt = if self.begun.is_empty() { PROMPT } else { CONTINUATION };
+            let prompt = if self.begun.is_empty() {
+                PROMPT
+            } else {
+                CONTINUATION
+            };
             let initial = mem::take(&mut self.initial);
             let line = match self.editor.readline_with_initial(prompt, (&initial, "")) {
                 Ok(line) => line,
@@ -114,10 +128,14 @@ impl LineEditor {
         None
     }
 
-    /// Opens the editor of the user with the statement that has begun, or else with the last one. The next line begins with
-    /// the changed text.
+    /// Opens the editor of the user with the statement that has begun, or else with the last one.
+    /// The next line begins with the changed text.
     fn edit(&mut self) {
-        let text = if self.begun.is_empty() { &self.last } else { &self.begun };
+        let text = if self.begun.is_empty() {
+            &self.last
+        } else {
+            &self.begun
+        };
         match edit(text) {
             Ok(text) => {
                 self.initial = text;
@@ -130,7 +148,10 @@ impl LineEditor {
     /// Adds an input to the history.
     fn remember(&mut self, input: &str) {
         let _ = self.editor.add_history_entry(input);
-        if matches!(PromptCommand::of(input.trim()), PromptCommand::Statements(_)) {
+        if matches!(
+            PromptCommand::of(input.trim()),
+            PromptCommand::Statements(_)
+        ) {
             input.clone_into(&mut self.last);
         }
         if let Some(path) = &self.history {
@@ -142,9 +163,13 @@ impl LineEditor {
 
 /// The file of the history, in the state folder of the user.
 fn history() -> Option<PathBuf> {
-    let folder = dirs::state_dir().or_else(dirs::data_local_dir)?.join("tfarrow");
+    let folder = dirs::state_dir()
+        .or_else(dirs::data_local_dir)?
+        .join("tfarrow");
     std::fs::create_dir_all(&folder).ok()?;
     let path = folder.join("history");
     // Opening a pipe of this name would block.
-    std::fs::metadata(&path).map_or(true, |metadata| metadata.is_file()).then_some(path)
+    std::fs::metadata(&path)
+        .map_or(true, |metadata| metadata.is_file())
+        .then_some(path)
 }

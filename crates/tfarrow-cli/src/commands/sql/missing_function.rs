@@ -1,4 +1,5 @@
-//! Hints for functions that DataFusion does not have: SQL in place of functions of DuckDB, and functions of a similar name.
+//! Hints for functions that DataFusion does not have: SQL in place of functions of DuckDB, and
+//! functions of a similar name.
 
 use datafusion::{error::DataFusionError, prelude::SessionContext};
 
@@ -12,16 +13,31 @@ const DUCKDB: [(&str, &str); 31] = [
     ("datediff", "date_part('day', b - a)"),
     ("date_diff", "date_part('day', b - a)"),
     ("epoch", "date_part('epoch', t)"),
-    ("epoch_ms", "to_timestamp_millis(x), or date_part('epoch', t) * 1000"),
-    ("glob", "FROM 'shards/*.tfrecord', with input_file_name() for the names"),
+    (
+        "epoch_ms",
+        "to_timestamp_millis(x), or date_part('epoch', t) * 1000",
+    ),
+    (
+        "glob",
+        "FROM 'shards/*.tfrecord', with input_file_name() for the names",
+    ),
     ("hash", "md5(x)"),
-    ("len", "array_length(x) for lists, character_length(x) for text"),
+    (
+        "len",
+        "array_length(x) for lists, character_length(x) for text",
+    ),
     ("list", "array_agg(x)"),
-    ("list_aggregate", "unnest(x) in a subquery, with an aggregate"),
+    (
+        "list_aggregate",
+        "unnest(x) in a subquery, with an aggregate",
+    ),
     ("list_value", "make_array(x, y)"),
     ("max_by", "first_value(x ORDER BY y DESC)"),
     ("min_by", "first_value(x ORDER BY y)"),
-    ("mode", "SELECT x, count(*) .. GROUP BY x ORDER BY 2 DESC LIMIT 1"),
+    (
+        "mode",
+        "SELECT x, count(*) .. GROUP BY x ORDER BY 2 DESC LIMIT 1",
+    ),
     ("parquet_scan", FILE),
     ("quantile", "quantile_cont(x, 0.5)"),
     ("read_csv", FILE),
@@ -42,7 +58,8 @@ const DUCKDB: [(&str, &str); 31] = [
 /// The SQL that reads files.
 const FILE: &str = "FROM 'file', which needs no function";
 
-/// A hint at the SQL in place of an unknown function, or at the function of the session with the most similar name.
+/// A hint at the SQL in place of an unknown function, or at the function of the session with the
+/// most similar name.
 pub(super) fn hint(error: &DataFusionError, context: &SessionContext) -> Option<String> {
     let name = missing_function(error)?;
     let lower = name.to_lowercase();
@@ -55,9 +72,17 @@ pub(super) fn hint(error: &DataFusionError, context: &SessionContext) -> Option<
 /// The names of the functions of a session.
 fn functions(context: &SessionContext) -> Vec<String> {
     let state = context.state();
-    let functions = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
-    let functions = functions.chain(state.window_functions().keys()).chain(state.higher_order_functions().keys());
-    let mut names: Vec<_> = functions.chain(state.table_functions().keys()).cloned().collect();
+    let functions = state
+        .scalar_functions()
+        .keys()
+        .chain(state.aggregate_functions().keys());
+    let functions = functions
+        .chain(state.window_functions().keys())
+        .chain(state.higher_order_functions().keys());
+    let mut names: Vec<_> = functions
+        .chain(state.table_functions().keys())
+        .cloned()
+        .collect();
     names.sort();
     names
 }
@@ -70,8 +95,14 @@ mod tests {
 
     /// The functions that are called in a text: the words before parentheses.
     fn called(sql: &str) -> impl Iterator<Item = &str> {
-        let last = |before: &'_ str| before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-        sql.match_indices('(').map(move |(at, _)| &sql[last(&sql[..at])..at]).filter(|name| !name.is_empty())
+        let last = |before: &'_ str| {
+            before
+                .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+                .map_or(0, |at| at + 1)
+        };
+        sql.match_indices('(')
+            .map(move |(at, _)| &sql[last(&sql[..at])..at])
+            .filter(|name| !name.is_empty())
     }
 
     #[test]
@@ -80,7 +111,9 @@ mod tests {
         let is_known = |name: &str| name == "unnest" || known.iter().any(|known| known == name);
         for (name, instead) in DUCKDB {
             assert!(!is_known(name), "{name} exists");
-            called(instead).for_each(|function| assert!(is_known(function), "{name}: {function} does not exist"));
+            called(instead).for_each(|function| {
+                assert!(is_known(function), "{name}: {function} does not exist")
+            });
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `tfarrow sql`: SQL over files in place, from the command line, from files, from a pipe, or from a prompt.
+//! `tfarrow sql`: SQL over files in place, from the command line, from files, from a pipe, or from
+//! a prompt.
 
 mod answer;
 mod complete;
@@ -41,8 +42,8 @@ use crate::{
 /// Time that a query has to clean up after Ctrl-C or an error.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Stack size of each thread that plans and runs queries, in bytes. Queries of the nesting depth that `query_depth` allows
-/// need less.
+/// Stack size of each thread that plans and runs queries, in bytes. Queries of the nesting depth
+/// that `query_depth` allows need less.
 const STACK: usize = 16 << 20;
 
 /// The format of a file of results, by its extension: a table for a file without one.
@@ -54,8 +55,13 @@ fn format_of(path: &Path) -> Result<Format, Usage> {
         (Some(format), _) => Ok(format),
         (None, None) => Ok(Format::Table),
         (None, Some(extension)) => {
-            let (name, extension) = (escape(&path.to_string_lossy()), escape(&extension.to_string_lossy()));
-            Err(Usage(format!("{name}: no format has the extension .{extension}; give one with --format")))
+            let (name, extension) = (
+                escape(&path.to_string_lossy()),
+                escape(&extension.to_string_lossy()),
+            );
+            Err(Usage(format!(
+                "{name}: no format has the extension .{extension}; give one with --format"
+            )))
         }
     }
 }
@@ -65,34 +71,55 @@ pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
     if let (Some(_), Cluster::Program(args)) = (&args.cluster, cluster) {
         return run_elsewhere(args);
     }
-    let format = match (args.format.or(args.json.then_some(Format::Json)), &args.output) {
+    let format = match (
+        args.format.or(args.json.then_some(Format::Json)),
+        &args.output,
+    ) {
         (Some(format), _) => format,
         (None, Some(path)) => format_of(path)?,
         (None, None) => Format::Table,
     };
-    let file = args.output.as_deref().map(|path| Sink::of(path, args.overwrite));
+    let file = args
+        .output
+        .as_deref()
+        .map(|path| Sink::of(path, args.overwrite));
     let sink = file.transpose()?.unwrap_or_default();
     if format.is_binary() && matches!(sink, Sink::Stdout) {
         output::refuse_terminal()?;
     }
     let skip_report = Arc::new(SkipReport::default());
     let cancellation = Cancellation::default();
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()?;
     let engine = match (&args.cluster, cluster) {
         (Some(scheduler), Cluster::Engine(connect)) => {
-            let address = ClusterAddress { scheduler: scheduler.clone(), tls: args.cluster_tls.clone() };
+            let address = ClusterAddress {
+                scheduler: scheduler.clone(),
+                tls: args.cluster_tls.clone(),
+            };
             Some(runtime.block_on(connect(address))?)
         }
         _ => None,
     };
     let context = session(args, engine, Arc::clone(&skip_report), cancellation.clone())?;
-    let view = View { full: false, max_rows: args.max_rows, width: None };
+    let view = View {
+        full: false,
+        max_rows: args.max_rows,
+        width: None,
+    };
     let answers = Answers::new(context, format, sink, view, Arc::clone(&skip_report));
-    if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
+    if args.queries.is_empty()
+        && args.command.is_empty()
+        && args.file.is_empty()
+        && stdin().is_terminal()
+    {
         if !stdout().is_terminal() {
-            return Err(
-                Usage("no query: give one as an argument, with -f FILE, or on standard input".to_owned()).into()
-            );
+            return Err(Usage(
+                "no query: give one as an argument, with -f FILE, or on standard input".to_owned(),
+            )
+            .into());
         }
         let done = prompt::run(&runtime, answers, cancellation);
         runtime.shutdown_background();
@@ -115,7 +142,12 @@ pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
 }
 
 /// Executes the statements until all are done or a signal arrives.
-fn interruptible(runtime: &Runtime, answers: Answers, texts: Vec<Result<Statements>>, keep_going: bool) -> Result<u8> {
+fn interruptible(
+    runtime: &Runtime,
+    answers: Answers,
+    texts: Vec<Result<Statements>>,
+    keep_going: bool,
+) -> Result<u8> {
     let interrupted = Arc::new(Notify::new());
     let interrupt = Arc::clone(&interrupted);
     on_interrupt(move || {
@@ -132,7 +164,11 @@ fn interruptible(runtime: &Runtime, answers: Answers, texts: Vec<Result<Statemen
     })
 }
 
-async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_going: bool) -> Result<u8> {
+async fn answer_all(
+    mut answers: Answers,
+    texts: Vec<Result<Statements>>,
+    keep_going: bool,
+) -> Result<u8> {
     let mut status = SUCCESS;
     let mut failed = |error: anyhow::Error| {
         // Without a reader of the output there is no reason to continue.
@@ -168,7 +204,12 @@ fn session(
     skip_report: Arc<SkipReport>,
     cancellation: Cancellation,
 ) -> Result<SessionContext> {
-    let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
+    let ReadOptions {
+        on_error,
+        partial_tail,
+        limits,
+        ..
+    } = args.damage.read();
     let mut tables = TfRecordOptions {
         layout: args.reading.layout,
         record_type: args.reading.record_type,
@@ -183,7 +224,10 @@ fn session(
     if let Some(sample) = args.sample {
         tables.sample = sample;
     }
-    let given = args.option.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let given = args
+        .option
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
     let tables = tables.with(given).map_err(InvalidOption)?;
     let on_notice = move |notice: &Notice| match notice {
         Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
@@ -191,11 +235,15 @@ fn session(
             skip_report.leave_out();
             stderr::print(&notice.to_string());
         }
-        Notice::Losses(_) | Notice::NoFeatures(_) | Notice::Splits(_) => stderr::print(&notice.to_string()),
+        Notice::Losses(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {
+            stderr::print(&notice.to_string())
+        }
     };
     Ok(session_context(SessionOptions {
         tables,
-        memory_limit: args.memory_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        memory_limit: args
+            .memory_limit
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         on_notice: Some(Arc::new(on_notice)),
         cancellation,
         engine,

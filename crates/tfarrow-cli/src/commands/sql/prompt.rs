@@ -38,7 +38,8 @@ const TABLES: &str = "SELECT table_name, table_type FROM information_schema.tabl
 /// Time that a cancelled query has to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Reads and executes statements until the end of input. The error of a statement is printed, and the next one read.
+/// Reads and executes statements until the end of input. The error of a statement is printed, and
+/// the next one read.
 ///
 /// # Errors
 /// The terminal cannot be read.
@@ -50,7 +51,12 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
         "tfarrow {}: SQL over TFRecord, Parquet and Arrow files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
-    let mut session = Session { runtime, answers, interrupts, timing: true };
+    let mut session = Session {
+        runtime,
+        answers,
+        interrupts,
+        timing: true,
+    };
     while let Some(input) = editor.read()? {
         if session.execute(input.trim()) == Next::Quit {
             break;
@@ -62,8 +68,9 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
 
 /// Notifies the receiver of each Ctrl-C, and then cancels the running queries.
 ///
-/// Ctrl-C is caught before this returns: the line editor restores, after each line, the signal handlers that it found. The
-/// thread is not one of the runtime's, all of which may be busy with queries.
+/// Ctrl-C is caught before this returns: the line editor restores, after each line, the signal
+/// handlers that it found. The thread is not one of the runtime's, all of which may be busy with
+/// queries.
 fn watch_interrupts(cancellation: Cancellation) -> Result<Receiver<()>> {
     let (notify, interrupts) = watch::channel(());
     let pressed = interrupt::ctrl_c()?;
@@ -101,7 +108,11 @@ impl Session<'_> {
             PromptCommand::Help => stderr::note(HELP),
             PromptCommand::Timing => {
                 self.timing = !self.timing;
-                stderr::note(if self.timing { "timing is on" } else { "timing is off" });
+                stderr::note(if self.timing {
+                    "timing is on"
+                } else {
+                    "timing is off"
+                });
             }
             PromptCommand::Lines => {
                 let is_line = self.answers.format == Format::Line;
@@ -127,7 +138,11 @@ impl Session<'_> {
             },
             PromptCommand::Pager => {
                 self.answers.pages = !self.answers.pages;
-                stderr::note(if self.answers.pages { "the pager is on" } else { "the pager is off" });
+                stderr::note(if self.answers.pages {
+                    "the pager is on"
+                } else {
+                    "the pager is off"
+                });
             }
             PromptCommand::Output(path) => {
                 // The results so far are complete.
@@ -136,7 +151,9 @@ impl Session<'_> {
                 }
             }
             PromptCommand::Tables if self.has_no_tables() => {
-                stderr::note("there are no tables: CREATE makes them, and files need none: SELECT * FROM 'shards/';");
+                stderr::note(
+                    "there are no tables: CREATE makes them, and files need none: SELECT * FROM 'shards/';",
+                );
             }
             PromptCommand::Tables => self.answer(TABLES),
             PromptCommand::Columns(name) => self.answer(&format!("DESCRIBE SELECT * FROM {name}")),
@@ -147,7 +164,9 @@ impl Session<'_> {
             // The line editor opens the editor of the user.
             PromptCommand::Edit => {}
             PromptCommand::Dotted(word) => stderr::note(&escape(&counterpart(word))),
-            PromptCommand::Unknown(word) => stderr::note(&format!("{word} is not a known command; \\? for help")),
+            PromptCommand::Unknown(word) => {
+                stderr::note(&format!("{word} is not a known command; \\? for help"))
+            }
             PromptCommand::Statements(text) => self.answer(text),
         }
         Next::Prompt
@@ -166,8 +185,10 @@ impl Session<'_> {
         }
         let format = Format::of_extension(path);
         if let Some(format) = format.filter(|format| format.is_binary()) {
-            let why =
-                format!("\\o writes text, and {} files hold one result: write COPY (..) TO '..'", name_of(format));
+            let why = format!(
+                "\\o writes text, and {} files hold one result: write COPY (..) TO '..'",
+                name_of(format)
+            );
             return Err(Usage(why).into());
         }
         self.answers.sink = Sink::of(path, false).map_err(of_output)?;
@@ -177,9 +198,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Gives the file of `\o` its name, if there is one. The next results are shown on the terminal.
+    /// Gives the file of `\o` its name, if there is one. The next results are shown on the
+    /// terminal.
     fn finish(&mut self) -> Result<()> {
-        std::mem::take(&mut self.answers.sink).persist().map_err(of_output)
+        std::mem::take(&mut self.answers.sink)
+            .persist()
+            .map_err(of_output)
     }
 
     fn shown_rows(&self) -> String {
@@ -197,7 +221,9 @@ impl Session<'_> {
     }
 
     fn has_no_tables(&self) -> bool {
-        table_names(self.answers.context()).iter().all(|(schema, _)| schema == "information_schema")
+        table_names(self.answers.context())
+            .iter()
+            .all(|(schema, _)| schema == "information_schema")
     }
 
     /// Executes the statements of a text, up to the first that fails or is cancelled.
@@ -213,7 +239,8 @@ impl Session<'_> {
                 Err(error) => return stderr::error(&error.into()),
             };
             let start = Instant::now();
-            // The query runs in a task of its own, so that Ctrl-C is handled even while it does not yield.
+            // The query runs in a task of its own, so that Ctrl-C is handled even while it does not
+            // yield.
             let mut answers = self.answers.clone();
             let (running, ended) = mpsc::channel::<()>();
             let query = self.runtime.spawn(async move {
@@ -231,8 +258,8 @@ impl Session<'_> {
             match outcome {
                 None => {
                     stop.abort();
-                    // Its output ends before the next prompt. A timer of the runtime would not fire while all its threads
-                    // are busy.
+                    // Its output ends before the next prompt. A timer of the runtime would not fire
+                    // while all its threads are busy.
                     let _ = ended.recv_timeout(PATIENCE);
                     return stderr::note("stopped");
                 }
@@ -250,18 +277,26 @@ impl Session<'_> {
 /// Returns an error of the file of `\o`. The prompt replaces no file, and has no option that does.
 fn of_output(error: tfarrow_dataset::Error) -> anyhow::Error {
     match error.kind() {
-        ErrorKind::Exists => anyhow::Error::msg(format!("{error}; \\o with another name writes a new file")),
+        ErrorKind::Exists => {
+            anyhow::Error::msg(format!("{error}; \\o with another name writes a new file"))
+        }
         _ => error.into(),
     }
 }
 
 /// The names of the formats that a terminal can show.
 fn text_formats() -> Vec<String> {
-    Format::value_variants().iter().filter(|format| !format.is_binary()).map(|format| name_of(*format)).collect()
+    Format::value_variants()
+        .iter()
+        .filter(|format| !format.is_binary())
+        .map(|format| name_of(*format))
+        .collect()
 }
 
 fn name_of(format: Format) -> String {
-    format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    format
+        .to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// The number of rows and the time of a statement.

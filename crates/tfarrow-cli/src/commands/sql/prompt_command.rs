@@ -59,7 +59,10 @@ impl<'a> PromptCommand<'a> {
     /// The command of an input without spaces around it.
     pub(super) fn of(input: &'a str) -> Self {
         let word = input.trim_end_matches(';').trim_end();
-        if ["quit", "exit"].iter().any(|quit| word.eq_ignore_ascii_case(quit)) {
+        if ["quit", "exit"]
+            .iter()
+            .any(|quit| word.eq_ignore_ascii_case(quit))
+        {
             return Self::Quit;
         }
         if word.eq_ignore_ascii_case("help") {
@@ -92,8 +95,8 @@ impl<'a> PromptCommand<'a> {
     }
 }
 
-/// The commands of the shells of DuckDB and SQLite, those of the prompt with their effect, and whether these take the same
-/// argument.
+/// The commands of the shells of DuckDB and SQLite, those of the prompt with their effect, and
+/// whether these take the same argument.
 const DOTTED: [(&str, &str, bool); 14] = [
     (".columns", "\\d", true),
     (".edit", "\\e", false),
@@ -113,13 +116,17 @@ const DOTTED: [(&str, &str, bool); 14] = [
 
 /// The answer to a command with a dot: the command of the prompt.
 pub(super) fn counterpart(dotted: &str) -> String {
-    let (name, argument) = dotted.split_once(char::is_whitespace).unwrap_or((dotted, ""));
+    let (name, argument) = dotted
+        .split_once(char::is_whitespace)
+        .unwrap_or((dotted, ""));
     match DOTTED.iter().find(|(dotted, ..)| *dotted == name) {
         Some((_, command, true)) if !argument.is_empty() => {
             format!("write {command} {}; \\? for help", argument.trim())
         }
         Some((_, command, _)) => format!("write {command}; \\? for help"),
-        None => format!("{dotted} is not a known command; commands begin with a backslash, \\? for help"),
+        None => format!(
+            "{dotted} is not a known command; commands begin with a backslash, \\? for help"
+        ),
     }
 }
 
@@ -168,7 +175,8 @@ mod tests {
             let name = line.split_whitespace().next().unwrap_or_default();
             let command = format!("\\{name} x");
             let bare = format!("\\{name}");
-            let is_known = |input: &str| !matches!(PromptCommand::of(input), PromptCommand::Unknown(_));
+            let is_known =
+                |input: &str| !matches!(PromptCommand::of(input), PromptCommand::Unknown(_));
             assert!(is_known(&command) || is_known(&bare), "{name}");
         }
     }

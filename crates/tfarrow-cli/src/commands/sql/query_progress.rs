@@ -29,10 +29,14 @@ impl QueryProgress {
     /// Shows the progress of a plan, if standard error is a terminal, once the query is long.
     pub(super) fn of(plan: Arc<dyn ExecutionPlan>) -> Self {
         if !is_shown() {
-            return Self { running: None, thread: None };
+            return Self {
+                running: None,
+                thread: None,
+            };
         }
         let (running, ended) = mpsc::channel::<()>();
-        let is_running = move |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
+        let is_running =
+            move |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
         let thread = thread::spawn(move || {
             if !is_running(LONG) {
                 return;
@@ -46,7 +50,10 @@ impl QueryProgress {
                 }
             }
         });
-        Self { running: Some(running), thread: Some(thread) }
+        Self {
+            running: Some(running),
+            thread: Some(thread),
+        }
     }
 }
 

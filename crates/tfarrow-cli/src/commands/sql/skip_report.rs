@@ -28,7 +28,8 @@ impl SkipReport {
         self.skipped.lock().merge(skipped);
     }
 
-    /// Begins a statement. Threads of the previous one may have read past its result, so their counts are dropped.
+    /// Begins a statement. Threads of the previous one may have read past its result, so their
+    /// counts are dropped.
     pub(super) fn begin(&self) {
         *self.skipped.lock() = DamageReport::default();
     }
@@ -38,7 +39,8 @@ impl SkipReport {
         self.writes.store(writes, Ordering::Relaxed);
     }
 
-    /// Notes that a scan found features without a column, which are lost if the statement writes files.
+    /// Notes that a scan found features without a column, which are lost if the statement writes
+    /// files.
     pub(super) fn leave_out(&self) {
         if self.writes.load(Ordering::Relaxed) {
             self.any.store(true, Ordering::Relaxed);
@@ -49,7 +51,9 @@ impl SkipReport {
     pub(super) fn print(&self) {
         let skipped = mem::take(&mut *self.skipped.lock());
         if !skipped.is_empty() {
-            let advice = skipped.first().and_then(|first| sql_advice(&first.remedies()));
+            let advice = skipped
+                .first()
+                .and_then(|first| sql_advice(&first.remedies()));
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
             stderr::print(&escape(&format!("{skipped}{advice}")));
             self.any.store(true, Ordering::Relaxed);

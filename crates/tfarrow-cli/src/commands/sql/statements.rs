@@ -12,10 +12,14 @@ use tfarrow_sql::{QueryLimits, Statements, statements};
 
 use crate::args::Sql;
 
-/// The statements of all texts, those of files first. A syntax error is reported before the first statement is run; with
-/// `--keep-going`, when it is reached.
+/// The statements of all texts, those of files first. A syntax error is reported before the first
+/// statement is run; with `--keep-going`, when it is reached.
 pub(super) fn texts(args: &Sql, context: &SessionContext) -> Result<Vec<Result<Statements>>> {
-    let mut texts = args.file.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    let mut texts = args
+        .file
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<Vec<_>>>()?;
     texts.extend(args.command.iter().chain(&args.queries).cloned());
     if texts.is_empty() {
         texts.push(read(Path::new("-"))?);
@@ -23,7 +27,10 @@ pub(super) fn texts(args: &Sql, context: &SessionContext) -> Result<Vec<Result<S
     if args.keep_going {
         return Ok(texts.iter().map(|text| parse(text, context)).collect());
     }
-    texts.iter().map(|text| checked(text, context).map(Ok)).collect()
+    texts
+        .iter()
+        .map(|text| checked(text, context).map(Ok))
+        .collect()
 }
 
 /// The statements of a text, parsed one by one.
@@ -44,10 +51,15 @@ pub(super) fn read(path: &Path) -> Result<String> {
     let most = QueryLimits::default().bytes as u64 + 1;
     let mut bytes = Vec::new();
     if path == Path::new("-") {
-        stdin().take(most).read_to_end(&mut bytes).context("standard input")?;
+        stdin()
+            .take(most)
+            .read_to_end(&mut bytes)
+            .context("standard input")?;
     } else {
         let file = File::open(path).with_context(|| path.display().to_string())?;
-        file.take(most).read_to_end(&mut bytes).with_context(|| path.display().to_string())?;
+        file.take(most)
+            .read_to_end(&mut bytes)
+            .with_context(|| path.display().to_string())?;
     }
     if bytes.len() as u64 == most {
         // The cut may divide a character.

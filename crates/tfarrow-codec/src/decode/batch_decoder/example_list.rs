@@ -1,7 +1,7 @@
 //! Decoding of `ExampleListWithContext` records: Examples inside of records.
 //!
-//! The Examples of a batch are decoded as records of their own, by a [`BatchDecoder`] for the contexts and one for the
-//! examples of all lists.
+//! The Examples of a batch are decoded as records of their own, by a [`BatchDecoder`] for the
+//! contexts and one for the examples of all lists.
 //!
 //! ```text
 //! records     {context: c1, examples: [e1, e2]}   {context: c2, examples: [e3]}
@@ -53,14 +53,19 @@ enum ListColumn {
 }
 
 impl ExampleListDecoder {
-    /// Creates a decoder of the columns at the indices `wanted` of `fields`, which are those of the schema that are not about
-    /// records as a whole.
+    /// Creates a decoder of the columns at the indices `wanted` of `fields`, which are those of the
+    /// schema that are not about records as a whole.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a column or a field that Examples are not decoded to, and for a second column of
-    /// examples.
-    pub(super) fn try_new(fields: &[FieldRef], wanted: &[usize], options: &DecoderOptions) -> Result<Self> {
-        let (mut columns, mut of_context, mut of_examples) = (Vec::new(), Vec::new(), None::<&Fields>);
+    /// [`ErrorKind::Unsupported`] for a column or a field that Examples are not decoded to, and for
+    /// a second column of examples.
+    pub(super) fn try_new(
+        fields: &[FieldRef],
+        wanted: &[usize],
+        options: &DecoderOptions,
+    ) -> Result<Self> {
+        let (mut columns, mut of_context, mut of_examples) =
+            (Vec::new(), Vec::new(), None::<&Fields>);
         for field in fields {
             match schema::fields_of_examples(field) {
                 None => {
@@ -68,7 +73,10 @@ impl ExampleListDecoder {
                     of_context.push(field.as_ref().clone());
                 }
                 Some(_) if of_examples.is_some() => {
-                    let reason = format!("column {:?}: a second column of the examples of a record", field.name());
+                    let reason = format!(
+                        "column {:?}: a second column of the examples of a record",
+                        field.name()
+                    );
                     return Err(Error::usage(ErrorKind::unsupported(reason)));
                 }
                 Some(fields) => {
@@ -89,24 +97,46 @@ impl ExampleListDecoder {
                 ListColumn::Examples(data_type) => ListColumn::Examples(data_type.clone()),
             });
         }
-        let has_examples = shown.iter().any(|column| matches!(column, ListColumn::Examples(_)));
+        let has_examples = shown
+            .iter()
+            .any(|column| matches!(column, ListColumn::Examples(_)));
         let DecoderOptions { limits, strict, .. } = *options;
         let decoder = |fields: Vec<Field>, projection: Option<Vec<usize>>| {
             let schema = schema::with_record_type(fields, RecordType::Example);
-            // The CRC is that of the complete record, and an error in a part of a record is one of the record.
+            // The CRC is that of the complete record, and an error in a part of a record is one of
+            // the record.
             let (verify_crc, on_error) = (VerifyCrc::Never, OnError::Fail);
-            let options = DecoderOptions { projection, verify_crc, strict, on_error, limits, ..Default::default() };
+            let options = DecoderOptions {
+                projection,
+                verify_crc,
+                strict,
+                on_error,
+                limits,
+                ..Default::default()
+            };
             BatchDecoder::try_new(&schema, options)
         };
         let examples = of_examples.filter(|_| has_examples);
-        let examples =
-            examples.map(|fields| decoder(fields.iter().map(|field| field.as_ref().clone()).collect(), None));
+        let examples = examples.map(|fields| {
+            decoder(
+                fields.iter().map(|field| field.as_ref().clone()).collect(),
+                None,
+            )
+        });
         let is_whole = of_context.len() == in_context.len();
         let mut context = decoder(of_context, Some(in_context))?;
-        // Without columns of a context, its features are walked all the same, to report them as unknown.
+        // Without columns of a context, its features are walked all the same, to report them as
+        // unknown.
         context.walks |= is_whole;
         let examples = examples.transpose()?;
-        Ok(Self { columns: shown, context, examples, limits, strict, foreign: None })
+        Ok(Self {
+            columns: shown,
+            context,
+            examples,
+            limits,
+            strict,
+            foreign: None,
+        })
     }
 
     /// The decoders of the parts of a record.
@@ -114,9 +144,13 @@ impl ExampleListDecoder {
         [&self.context].into_iter().chain(&self.examples)
     }
 
-    /// Returns the number of the first field that the message does not define, and the number of such fields.
+    /// Returns the number of the first field that the message does not define, and the number of
+    /// such fields.
     pub(super) fn foreign(&self) -> Option<(u32, u64)> {
-        let all = [self.foreign].into_iter().chain(self.decoders().map(BatchDecoder::foreign_fields)).flatten();
+        let all = [self.foreign]
+            .into_iter()
+            .chain(self.decoders().map(BatchDecoder::foreign_fields))
+            .flatten();
         all.reduce(|(first, count), (_, more)| (first, count + more))
     }
 
@@ -131,13 +165,19 @@ impl ExampleListDecoder {
         checked.map(drop)
     }
 
-    /// Decodes one record for each row, to an array for each column. A row without a record gets nulls and an empty list.
-    /// The records are part of `chunk`, to which long values of view arrays refer.
+    /// Decodes one record for each row, to an array for each column. A row without a record gets
+    /// nulls and an empty list. The records are part of `chunk`, to which long values of view
+    /// arrays refer.
     ///
     /// # Errors
-    /// A record that does not parse, does not fit the columns or exceeds a limit, with its row; and arrays that exceed
-    /// Arrow's offsets. The losses of these records are not counted then, since the others are decoded again.
-    pub(super) fn decode(&mut self, records: &[Option<&[u8]>], chunk: &Buffer) -> column::Result<Vec<ArrayRef>> {
+    /// A record that does not parse, does not fit the columns or exceeds a limit, with its row; and
+    /// arrays that exceed Arrow's offsets. The losses of these records are not counted then, since
+    /// the others are decoded again.
+    pub(super) fn decode(
+        &mut self,
+        records: &[Option<&[u8]>],
+        chunk: &Buffer,
+    ) -> column::Result<Vec<ArrayRef>> {
         let before = self.losses();
         let decoded = self.try_decode(records, chunk);
         if decoded.is_err() {
@@ -146,13 +186,20 @@ impl ExampleListDecoder {
         decoded
     }
 
-    /// The losses of the contexts, of the examples, and the fields that the message does not define.
+    /// The losses of the contexts, of the examples, and the fields that the message does not
+    /// define.
     fn losses(&self) -> (Losses, Option<Losses>, Option<(u32, u64)>) {
-        let of_examples = self.examples.as_ref().map(|decoder| decoder.tape.losses.clone());
+        let of_examples = self
+            .examples
+            .as_ref()
+            .map(|decoder| decoder.tape.losses.clone());
         (self.context.tape.losses.clone(), of_examples, self.foreign)
     }
 
-    fn set_losses(&mut self, (of_context, of_examples, foreign): (Losses, Option<Losses>, Option<(u32, u64)>)) {
+    fn set_losses(
+        &mut self,
+        (of_context, of_examples, foreign): (Losses, Option<Losses>, Option<(u32, u64)>),
+    ) {
         self.context.tape.losses = of_context;
         if let (Some(decoder), Some(losses)) = (&mut self.examples, of_examples) {
             decoder.tape.losses = losses;
@@ -160,22 +207,37 @@ impl ExampleListDecoder {
         self.foreign = foreign;
     }
 
-    fn try_decode(&mut self, records: &[Option<&[u8]>], chunk: &Buffer) -> column::Result<Vec<ArrayRef>> {
-        let (mut contexts, mut examples, mut offsets) = (Vec::with_capacity(records.len()), Vec::new(), vec![0]);
+    fn try_decode(
+        &mut self,
+        records: &[Option<&[u8]>],
+        chunk: &Buffer,
+    ) -> column::Result<Vec<ArrayRef>> {
+        let (mut contexts, mut examples, mut offsets) =
+            (Vec::with_capacity(records.len()), Vec::new(), vec![0]);
         for (row, record) in records.iter().enumerate() {
             let list = ExampleList::parse(record.unwrap_or_default(), self.limits.nesting);
-            let list = list
-                .map_err(|error| ColumnError::Row { row, kind: ErrorKind::of_wire(error, RecordType::ExampleList) })?;
+            let list = list.map_err(|error| ColumnError::Row {
+                row,
+                kind: ErrorKind::of_wire(error, RecordType::ExampleList),
+            })?;
             if let Some((field, count)) = list.foreign {
-                self.check_foreign(field).map_err(|kind| ColumnError::Row { row, kind })?;
+                self.check_foreign(field)
+                    .map_err(|kind| ColumnError::Row { row, kind })?;
                 self.foreign.get_or_insert((field, 0)).1 += count;
             }
             if self.cells(list.examples.len()) > NESTED_CELLS {
-                return Err(ColumnError::Row { row, kind: ErrorKind::Wire(WireError::ManyMessages) });
+                return Err(ColumnError::Row {
+                    row,
+                    kind: ErrorKind::Wire(WireError::ManyMessages),
+                });
             }
             contexts.push(list.context.unwrap_or_default());
             examples.extend(list.examples.into_iter().map(Cow::Borrowed));
-            column::within("examples times columns", self.cells(examples.len()), NESTED_CELLS as u64)?;
+            column::within(
+                "examples times columns",
+                self.cells(examples.len()),
+                NESTED_CELLS as u64,
+            )?;
             offsets.push(examples.len() as i32);
         }
         let context = parts_of(chunk, &contexts).and_then(|parts| self.context.decode(&parts));
@@ -206,34 +268,51 @@ impl ExampleListDecoder {
 
     fn check_foreign(&self, field: u32) -> Result<(), ErrorKind> {
         let record_type = RecordType::ExampleList.name();
-        if self.strict { Err(ErrorKind::Foreign { field, record_type }) } else { Ok(()) }
+        if self.strict {
+            Err(ErrorKind::Foreign { field, record_type })
+        } else {
+            Ok(())
+        }
     }
 
     /// The number of array elements of this number of examples.
     fn cells(&self, examples: usize) -> usize {
-        let columns = self.examples.as_ref().map_or(1, |decoder| schema::array_count(decoder.schema().fields()).max(1));
+        let columns = self.examples.as_ref().map_or(1, |decoder| {
+            schema::array_count(decoder.schema().fields()).max(1)
+        });
         examples.saturating_mul(columns)
     }
 }
 
-/// Makes the error in an example, with its number in its list. `offsets` are the ends of the lists, from 0 on.
+/// Makes the error in an example, with its number in its list. `offsets` are the ends of the lists,
+/// from 0 on.
 fn in_example(error: Error, offsets: &[i32]) -> ColumnError {
     let example = error.position().record as usize;
-    let row = offsets.partition_point(|end| *end as usize <= example).saturating_sub(1);
+    let row = offsets
+        .partition_point(|end| *end as usize <= example)
+        .saturating_sub(1);
     let number = example - offsets.get(row).map_or(0, |start| *start as usize);
-    part_error(error, row, &format!("{}[{number}]", schema::EXAMPLES_COLUMN))
+    part_error(
+        error,
+        row,
+        &format!("{}[{number}]", schema::EXAMPLES_COLUMN),
+    )
 }
 
-/// Makes an error of a column from one of a part of a record, whose name is added to that of the feature.
+/// Makes an error of a column from one of a part of a record, whose name is added to that of the
+/// feature.
 fn part_error(error: Error, row: usize, part: &str) -> ColumnError {
     let (kind, feature) = error.into_parts();
     match kind {
-        ErrorKind::BatchLimit { what, found, limit, .. } => ColumnError::Overflow { what, found, limit },
+        ErrorKind::BatchLimit {
+            what, found, limit, ..
+        } => ColumnError::Overflow { what, found, limit },
         ErrorKind::Arrow(error) => ColumnError::Arrow(error),
         // The context is not named, so that the error is one of the record.
-        ErrorKind::Wire(error) if part.is_empty() && feature.is_none() => {
-            ColumnError::Row { row, kind: ErrorKind::of_wire(error, RecordType::ExampleList) }
-        }
+        ErrorKind::Wire(error) if part.is_empty() && feature.is_none() => ColumnError::Row {
+            row,
+            kind: ErrorKind::of_wire(error, RecordType::ExampleList),
+        },
         kind => {
             let feature = match (part.is_empty(), feature) {
                 (false, Some(feature)) => Some(format!("{part}.{feature}").into()),
@@ -245,7 +324,8 @@ fn part_error(error: Error, row: usize, part: &str) -> ColumnError {
     }
 }
 
-/// The parts of records as records of their own. A part that was concatenated is not in the chunk: all are copied then.
+/// The parts of records as records of their own. A part that was concatenated is not in the chunk:
+/// all are copied then.
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] for a concatenated part that is too long.

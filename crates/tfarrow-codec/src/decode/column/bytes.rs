@@ -4,9 +4,9 @@
 //! BytesList  0a 01 'a'  0a 02 'b' 'c'      values  'a' 'b' 'c'      offsets  0  1  3
 //! ```
 //!
-//! A `BytesList` (`repeated bytes value = 1` in `feature.proto`) has a tag and a length before each value, so that
-//! values are copied one by one. Where that costs too much, a schema with view types avoids it, see `views.rs`. A
-//! single long value is not copied either.
+//! A `BytesList` (`repeated bytes value = 1` in `feature.proto`) has a tag and a length before each
+//! value, so that values are copied one by one. Where that costs too much, a schema with view types
+//! avoids it, see `views.rs`. A single long value is not copied either.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -30,9 +30,12 @@ use crate::{
 /// Smallest length of a value that stays in the chunk, see [`only_value`].
 const LONG: usize = 1 << 20;
 
-/// Returns the array of a column that has one row with one value, if [it stays in the chunk](value_of_chunk). `None` for
-/// all other columns, and for a value that is corrupt.
-pub(super) fn only_value<T: ByteArrayType<Offset = i32>>(slots: &[Slot], places: Places<'_>) -> Option<ArrayRef> {
+/// Returns the array of a column that has one row with one value, if [it stays in the
+/// chunk](value_of_chunk). `None` for all other columns, and for a value that is corrupt.
+pub(super) fn only_value<T: ByteArrayType<Offset = i32>>(
+    slots: &[Slot],
+    places: Places<'_>,
+) -> Option<ArrayRef> {
     let [slot] = slots else { return None };
     if slot.state != State::List(Kind::Bytes) || slot.len() < LONG {
         return None;
@@ -48,22 +51,30 @@ pub(super) fn only_value<T: ByteArrayType<Offset = i32>>(slots: &[Slot], places:
     }
 }
 
-/// Makes the array of one long value that its chunk consists of for the most part. The value stays in the chunk, so that it
-/// is not in memory twice. `None` for any other value, and for one that is not of the type `T`.
-pub(super) fn value_of_chunk<T: ByteArrayType<Offset = i32>>(chunk: &Buffer, value: &[u8]) -> Option<ArrayRef> {
+/// Makes the array of one long value that its chunk consists of for the most part. The value stays
+/// in the chunk, so that it is not in memory twice. `None` for any other value, and for one that is
+/// not of the type `T`.
+pub(super) fn value_of_chunk<T: ByteArrayType<Offset = i32>>(
+    chunk: &Buffer,
+    value: &[u8],
+) -> Option<ArrayRef> {
     if value.len() < LONG.max(chunk.capacity() / SPARSE) {
         return None;
     }
     let values = chunk.slice_with_length(offset_in(chunk, value)?, value.len());
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![0, i32::try_from(value.len()).ok()?]));
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![
+        0,
+        i32::try_from(value.len()).ok()?,
+    ]));
     let array = GenericByteArray::<T>::try_new(offsets, values, None).ok()?;
     Some(Arc::new(array))
 }
 
 /// Decodes `bytes_list` to `Binary` or `Utf8`.
 ///
-/// `T` is the type of the array. Arrow validates the UTF-8 of the complete column at once, when the array is made,
-/// which is faster than value by value; the row of invalid text is searched only after that has failed.
+/// `T` is the type of the array. Arrow validates the UTF-8 of the complete column at once, when the
+/// array is made, which is faster than value by value; the row of invalid text is searched only
+/// after that has failed.
 pub(super) struct BytesDecoder<T> {
     /// The end of each value in `values`, after a 0.
     offsets: Vec<i32>,
@@ -91,7 +102,12 @@ impl BytesDecoder<Utf8Type> {
 impl<T> BytesDecoder<T> {
     /// Creates an empty column, whose only offset is the start of the first value.
     fn new(nesting: usize) -> Self {
-        Self { offsets: vec![0], values: Vec::new(), nesting, array: PhantomData }
+        Self {
+            offsets: vec![0],
+            values: Vec::new(),
+            nesting,
+            array: PhantomData,
+        }
     }
 
     /// Ends a value, which may be empty: appends the end of `values` to the offsets.

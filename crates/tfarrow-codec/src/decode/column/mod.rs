@@ -1,6 +1,7 @@
 //! Building the Arrow arrays of a batch, one column at a time, from the slots of the tape.
 //!
-//! Lists are read twice: their sizes are counted, memory is allocated once, and the values are written to it.
+//! Lists are read twice: their sizes are counted, memory is allocated once, and the values are
+//! written to it.
 //!
 //! ```text
 //! slots of a column      count              allocate     fill
@@ -10,11 +11,11 @@
 //!                                                        validity 1  0  1
 //! ```
 //!
-//! A column of scalars has one value a row, so that it is filled in one pass. A feature list is built as a list column
-//! of all its steps, with the steps of each row as the outer list.
+//! A column of scalars has one value a row, so that it is filled in one pass. A feature list is
+//! built as a list column of all its steps, with the steps of each row as the outer list.
 //!
-//! The trait [`ValueDecoder`] is implemented for each type of values in Arrow; [`build`] chooses the implementation,
-//! and [`shaped`] the shape:
+//! The trait [`ValueDecoder`] is implemented for each type of values in Arrow; [`build`] chooses
+//! the implementation, and [`shaped`] the shape:
 //!
 //! ```text
 //! Values              implementation      Shape     function
@@ -55,17 +56,26 @@ use crate::{
     schema::{Kind, Shape, Values},
 };
 
-/// An error while building a column. The caller adds the position of the record and the name of the feature.
+/// An error while building a column. The caller adds the position of the record and the name of the
+/// feature.
 #[derive(Debug)]
 pub(crate) enum ColumnError {
-    /// An error in the value of one row of the batch. With [`OnError::Skip`](crate::OnError::Skip) that row is left
-    /// out.
+    /// An error in the value of one row of the batch. With [`OnError::Skip`](crate::OnError::Skip)
+    /// that row is left out.
     Row { row: usize, kind: ErrorKind },
     /// An error in a message inside of the record of one row, with the feature that it is in.
-    Part { row: usize, kind: ErrorKind, feature: Option<Box<str>> },
-    /// A column that is too large for Arrow's offsets in this batch. No single record causes it; a batch of fewer
-    /// records may fit.
-    Overflow { what: &'static str, found: u64, limit: u64 },
+    Part {
+        row: usize,
+        kind: ErrorKind,
+        feature: Option<Box<str>>,
+    },
+    /// A column that is too large for Arrow's offsets in this batch. No single record causes it; a
+    /// batch of fewer records may fit.
+    Overflow {
+        what: &'static str,
+        found: u64,
+        limit: u64,
+    },
     /// An error of Arrow while building the array.
     Arrow(ArrowError),
 }
@@ -73,7 +83,10 @@ pub(crate) enum ColumnError {
 impl ColumnError {
     /// Returns a function that makes the error of row `row` from a [`WireError`], for `map_err`.
     fn wire(row: usize) -> impl Fn(WireError) -> Self {
-        move |e| Self::Row { row, kind: ErrorKind::Wire(e) }
+        move |e| Self::Row {
+            row,
+            kind: ErrorKind::Wire(e),
+        }
     }
 
     /// Returns whether the error is in the record of one row.
@@ -84,8 +97,19 @@ impl ColumnError {
     /// Maps the row of the error, for instance from a step to the row of the step.
     pub(crate) fn map_row(self, row: impl FnOnce(usize) -> usize) -> Self {
         match self {
-            Self::Row { row: inner, kind } => Self::Row { row: row(inner), kind },
-            Self::Part { row: inner, kind, feature } => Self::Part { row: row(inner), kind, feature },
+            Self::Row { row: inner, kind } => Self::Row {
+                row: row(inner),
+                kind,
+            },
+            Self::Part {
+                row: inner,
+                kind,
+                feature,
+            } => Self::Part {
+                row: row(inner),
+                kind,
+                feature,
+            },
             Self::Overflow { .. } | Self::Arrow(_) => self,
         }
     }
@@ -118,8 +142,8 @@ trait ValueDecoder<'t> {
     /// [`WireError`] for a list that does not parse.
     fn size(&self, body: &'t [u8]) -> wire::Result<Size>;
 
-    /// Returns an upper bound of the bytes that are copied of a list, given the length of its body, if it has one
-    /// value.
+    /// Returns an upper bound of the bytes that are copied of a list, given the length of its body,
+    /// if it has one value.
     fn copied(&self, len: usize) -> usize;
 
     /// Allocates memory for values of this size.
@@ -144,9 +168,14 @@ trait ValueDecoder<'t> {
 /// Builds the array of a column.
 ///
 /// # Errors
-/// [`ColumnError`] for a row of another kind, with several values in a scalar column, or with text that is not UTF-8;
-/// and for a column that is too large.
-pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+/// [`ColumnError`] for a row of another kind, with several values in a scalar column, or with text
+/// that is not UTF-8; and for a column that is too large.
+pub(crate) fn build(
+    shape: Shape,
+    values: Values,
+    slots: &[Slot],
+    places: Places<'_>,
+) -> Result<ArrayRef> {
     if shape == Shape::Steps {
         return steps(values, slots, places, build);
     }
@@ -166,8 +195,8 @@ pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places
     }
 }
 
-/// Builds the array of one of several columns of a feature, one for each of its `kinds`. Lists of the other columns'
-/// kinds are null in this one; a list of a kind without a column is an error.
+/// Builds the array of one of several columns of a feature, one for each of its `kinds`. Lists of
+/// the other columns' kinds are null in this one; a list of a kind without a column is an error.
 ///
 /// ```text
 /// row         int64 column    bytes column
@@ -182,8 +211,9 @@ pub(crate) fn build_split(
     places: Places<'_>,
 ) -> Result<ArrayRef> {
     if shape == Shape::Steps {
-        let build =
-            |shape, values, slots: &[Slot], places: Places<'_>| build_split(shape, values, kinds, slots, places);
+        let build = |shape, values, slots: &[Slot], places: Places<'_>| {
+            build_split(shape, values, kinds, slots, places)
+        };
         return steps(values, slots, places, build);
     }
     let is_elsewhere = |found: Kind| found != values.kind() && kinds[found as usize];
@@ -196,40 +226,75 @@ pub(crate) fn build_split(
 }
 
 /// Builds an array of scalars or of lists.
-fn shaped<'t, D: ValueDecoder<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, decoder: D) -> Result<ArrayRef> {
-    if shape == Shape::Scalar { scalars(slots, places, decoder) } else { lists(slots, places, decoder) }
+fn shaped<'t, D: ValueDecoder<'t>>(
+    shape: Shape,
+    slots: &[Slot],
+    places: Places<'t>,
+    decoder: D,
+) -> Result<ArrayRef> {
+    if shape == Shape::Scalar {
+        scalars(slots, places, decoder)
+    } else {
+        lists(slots, places, decoder)
+    }
 }
 
 /// Builds the array of one row from its only value.
 fn shaped_value(shape: Shape, value: ArrayRef) -> Result<ArrayRef> {
-    if shape == Shape::Scalar { Ok(value) } else { list_array(vec![1], value, None) }
+    if shape == Shape::Scalar {
+        Ok(value)
+    } else {
+        list_array(vec![1], value, None)
+    }
 }
 
-/// Builds the array of a list column with at most the first `most` values of each list. The values after them are
-/// neither decoded nor checked.
+/// Builds the array of a list column with at most the first `most` values of each list. The values
+/// after them are neither decoded nor checked.
 ///
 /// # Errors
 /// The errors of [`build`].
-pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+pub(crate) fn beginnings(
+    values: Values,
+    most: usize,
+    slots: &[Slot],
+    places: Places<'_>,
+) -> Result<ArrayRef> {
     let kind = values.kind();
     let mut joined = Vec::new();
     let mut cut = Vec::with_capacity(slots.len());
     for (row, slot) in slots.iter().enumerate() {
         cut.push(match list(row, slot, places, kind)? {
             None => *slot,
-            Some(body) => beginning(kind, body, most, places, &mut joined).map_err(ColumnError::wire(row))?,
+            Some(body) => {
+                beginning(kind, body, most, places, &mut joined).map_err(ColumnError::wire(row))?
+            }
         });
     }
-    build(Shape::List, values, &cut, Places { joined: &joined, ..places })
+    build(
+        Shape::List,
+        values,
+        &cut,
+        Places {
+            joined: &joined,
+            ..places
+        },
+    )
 }
 
-/// Makes a slot of the first values of a list. Packed values are copied, since their length precedes them.
+/// Makes a slot of the first values of a list. Packed values are copied, since their length
+/// precedes them.
 ///
 /// ```text
 /// Int64List 0a 04 01 02 03 04, most = 2     joined: 0a 02 01 02
 /// ```
 #[inline]
-fn beginning(kind: Kind, body: &[u8], most: usize, places: Places<'_>, joined: &mut Vec<u8>) -> wire::Result<Slot> {
+fn beginning(
+    kind: Kind,
+    body: &[u8],
+    most: usize,
+    places: Places<'_>,
+    joined: &mut Vec<u8>,
+) -> wire::Result<Slot> {
     let state = State::List(kind);
     let (fields, packed) = walk::first_values(kind, body, most, places.nesting)?;
     if packed.is_empty() {
@@ -241,10 +306,22 @@ fn beginning(kind: Kind, body: &[u8], most: usize, places: Places<'_>, joined: &
     Ok(tape::joined_slot(state, joined, start))
 }
 
-/// Builds an array of scalars in one pass: there is one value a row, and the lists' bodies bound the bytes.
-fn scalars<'t, D: ValueDecoder<'t>>(slots: &[Slot], places: Places<'t>, mut decoder: D) -> Result<ArrayRef> {
+/// Builds an array of scalars in one pass: there is one value a row, and the lists' bodies bound
+/// the bytes.
+fn scalars<'t, D: ValueDecoder<'t>>(
+    slots: &[Slot],
+    places: Places<'t>,
+    mut decoder: D,
+) -> Result<ArrayRef> {
     let bytes = slots.iter().map(|slot| decoder.copied(slot.len())).sum();
-    take_memory(&mut decoder, Size { values: slots.len(), bytes }, slots)?;
+    take_memory(
+        &mut decoder,
+        Size {
+            values: slots.len(),
+            bytes,
+        },
+        slots,
+    )?;
     let kind = decoder.kind();
     let mut nulls = 0;
     for (row, slot) in slots.iter().enumerate() {
@@ -255,15 +332,26 @@ fn scalars<'t, D: ValueDecoder<'t>>(slots: &[Slot], places: Places<'t>, mut deco
             }
             Some(body) => match decoder.push(body).map_err(ColumnError::wire(row))? {
                 1 => {}
-                found => return Err(ColumnError::Row { row, kind: ErrorKind::NotScalar { found } }),
+                found => {
+                    return Err(ColumnError::Row {
+                        row,
+                        kind: ErrorKind::NotScalar { found },
+                    });
+                }
             },
         }
     }
-    decoder.finish(validity(slots, nulls)).map_err(|e| text_fault(e, slots, places, kind))
+    decoder
+        .finish(validity(slots, nulls))
+        .map_err(|e| text_fault(e, slots, places, kind))
 }
 
 /// Builds an array of lists: counts, allocates, and fills.
-fn lists<'t, D: ValueDecoder<'t>>(slots: &[Slot], places: Places<'t>, mut decoder: D) -> Result<ArrayRef> {
+fn lists<'t, D: ValueDecoder<'t>>(
+    slots: &[Slot],
+    places: Places<'t>,
+    mut decoder: D,
+) -> Result<ArrayRef> {
     let kind = decoder.kind();
     let mut nulls = 0;
     let mut total = Size::default();
@@ -271,8 +359,13 @@ fn lists<'t, D: ValueDecoder<'t>>(slots: &[Slot], places: Places<'t>, mut decode
     for (row, slot) in slots.iter().enumerate() {
         let body = list(row, slot, places, kind)?;
         nulls += usize::from(body.is_none());
-        let size = body.map_or(Ok(Size::default()), |body| decoder.size(body)).map_err(ColumnError::wire(row))?;
-        total = Size { values: total.values + size.values, bytes: total.bytes + size.bytes };
+        let size = body
+            .map_or(Ok(Size::default()), |body| decoder.size(body))
+            .map_err(ColumnError::wire(row))?;
+        total = Size {
+            values: total.values + size.values,
+            bytes: total.bytes + size.bytes,
+        };
         lengths.push(size.values);
     }
     take_memory(&mut decoder, total, slots)?;
@@ -281,7 +374,9 @@ fn lists<'t, D: ValueDecoder<'t>>(slots: &[Slot], places: Places<'t>, mut decode
             decoder.push(body).map_err(ColumnError::wire(row))?;
         }
     }
-    let values = decoder.finish(None).map_err(|e| text_fault(e, slots, places, kind))?;
+    let values = decoder
+        .finish(None)
+        .map_err(|e| text_fault(e, slots, places, kind))?;
     list_array(lengths, values, validity(slots, nulls))
 }
 
@@ -318,7 +413,9 @@ fn steps(
         walk::steps(places.body(outer), places.nesting, |step| {
             inner.push(walk::feature(step, places.nesting, |feature| {
                 Ok(match feature {
-                    Some((kind, body)) => tape::slot(State::List(kind), body, places.chunk, &mut joined),
+                    Some((kind, body)) => {
+                        tape::slot(State::List(kind), body, places.chunk, &mut joined)
+                    }
                     None => Slot::UNSET,
                 })
             })?);
@@ -327,9 +424,12 @@ fn steps(
         .map_err(ColumnError::wire(row))?;
         lengths.push(inner.len() - before);
     }
-    let places = Places { joined: &joined, ..places };
-    let array =
-        build(Shape::List, values, &inner, places).map_err(|fault| fault.map_row(|step| outer_row(&lengths, step)))?;
+    let places = Places {
+        joined: &joined,
+        ..places
+    };
+    let array = build(Shape::List, values, &inner, places)
+        .map_err(|fault| fault.map_row(|step| outer_row(&lengths, step)))?;
     list_array(lengths, array, validity(slots, nulls))
 }
 
@@ -350,11 +450,17 @@ fn outer_row(lengths: &[usize], step: usize) -> usize {
 }
 
 /// Assembles an array of lists from the lengths of lists and the values.
-fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+fn list_array(
+    lengths: Vec<usize>,
+    values: ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
     within_offsets("values in one column of a batch", values.len())?;
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
     let array = ListArray::try_new(field, OffsetBuffer::from_lengths(lengths), values, nulls);
-    array.map(|array| Arc::new(array) as ArrayRef).map_err(ColumnError::Arrow)
+    array
+        .map(|array| Arc::new(array) as ArrayRef)
+        .map_err(ColumnError::Arrow)
 }
 
 /// Checks a number against the largest 32-bit offset, 2^31 - 1.
@@ -367,41 +473,64 @@ pub(crate) fn within_offsets(what: &'static str, found: usize) -> Result<()> {
 /// `what` names the quantity in the error, such as "bytes of one column of a batch".
 pub(crate) fn within(what: &'static str, found: usize, limit: u64) -> Result<()> {
     let found = found as u64;
-    if found <= limit { Ok(()) } else { Err(ColumnError::Overflow { what, found, limit }) }
+    if found <= limit {
+        Ok(())
+    } else {
+        Err(ColumnError::Overflow { what, found, limit })
+    }
 }
 
 /// Returns which rows have a list; `None` if all have.
 fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {
-    (nulls > 0).then(|| slots.iter().map(|slot| !matches!(slot.state, State::Absent | State::Unset)).collect())
+    (nulls > 0).then(|| {
+        slots
+            .iter()
+            .map(|slot| !matches!(slot.state, State::Absent | State::Unset))
+            .collect()
+    })
 }
 
 /// Finds the row that has text which is not UTF-8, after Arrow has rejected the complete array.
 fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind) -> ColumnError {
     let is_text = |slot: &Slot| {
-        walk::bytes_values(places.body(slot), places.nesting, |value| match simdutf8::basic::from_utf8(value) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(WireError::Key),
+        walk::bytes_values(places.body(slot), places.nesting, |value| {
+            match simdutf8::basic::from_utf8(value) {
+                Ok(_) => Ok(()),
+                Err(_) => Err(WireError::Key),
+            }
         })
         .is_ok()
     };
     match slots.iter().position(|slot| !is_text(slot)) {
-        Some(row) if kind == Kind::Bytes => ColumnError::Row { row, kind: ErrorKind::NotUtf8 },
+        Some(row) if kind == Kind::Bytes => ColumnError::Row {
+            row,
+            kind: ErrorKind::NotUtf8,
+        },
         _ => ColumnError::Arrow(error),
     }
 }
 
-/// Returns the body of a slot; `None` if the row is null. Another kind than the column's is an error.
+/// Returns the body of a slot; `None` if the row is null. Another kind than the column's is an
+/// error.
 #[inline]
 fn list<'t>(row: usize, slot: &Slot, places: Places<'t>, kind: Kind) -> Result<Option<&'t [u8]>> {
     match slot.state {
         State::List(found) if found == kind => Ok(Some(places.body(slot))),
         State::Absent | State::Unset => Ok(None),
-        State::List(found) => {
-            Err(ColumnError::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: found.name() } })
-        }
-        State::Steps => {
-            Err(ColumnError::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: "feature_list" } })
-        }
+        State::List(found) => Err(ColumnError::Row {
+            row,
+            kind: ErrorKind::Kind {
+                expected: kind.name(),
+                found: found.name(),
+            },
+        }),
+        State::Steps => Err(ColumnError::Row {
+            row,
+            kind: ErrorKind::Kind {
+                expected: kind.name(),
+                found: "feature_list",
+            },
+        }),
     }
 }
 

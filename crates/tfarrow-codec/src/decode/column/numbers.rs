@@ -6,9 +6,9 @@
 //! FloatList  0d 00 00 80 3f                not packed: 1.0
 //! ```
 //!
-//! `feature.proto` declares both lists as packed, which is the form that TensorFlow writes: one field with all values.
-//! Parsers must also accept a field for each value, and any mixture. A packed list is decoded as a whole, which is
-//! where the speed of the codec comes from:
+//! `feature.proto` declares both lists as packed, which is the form that TensorFlow writes: one
+//! field with all values. Parsers must also accept a field for each value, and any mixture. A
+//! packed list is decoded as a whole, which is where the speed of the codec comes from:
 //!
 //! - varints are decoded eight bytes at a time ([`wire::unpack_varints`]),
 //! - floats have the form of Arrow's buffer, and are copied.
@@ -28,7 +28,8 @@ use crate::{
     schema::Kind,
 };
 
-/// Decodes `int64_list` to `Int64`. Varints are the 64 bits of the value, so that a negative one takes ten bytes.
+/// Decodes `int64_list` to `Int64`. Varints are the 64 bits of the value, so that a negative one
+/// takes ten bytes.
 pub(super) struct Int64Decoder {
     /// The decoded values.
     values: Vec<i64>,
@@ -39,7 +40,10 @@ pub(super) struct Int64Decoder {
 impl Int64Decoder {
     /// Creates an empty column.
     pub(super) fn new(nesting: usize) -> Self {
-        Self { values: Vec::new(), nesting }
+        Self {
+            values: Vec::new(),
+            nesting,
+        }
     }
 }
 
@@ -48,8 +52,8 @@ impl<'t> ValueDecoder<'t> for Int64Decoder {
         Kind::Int64
     }
 
-    /// Counts the varints, and checks that the last one is complete and none is too long. [`push`](Self::push) relies
-    /// on that.
+    /// Counts the varints, and checks that the last one is complete and none is too long.
+    /// [`push`](Self::push) relies on that.
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut values = 0;
@@ -71,7 +75,8 @@ impl<'t> ValueDecoder<'t> for Int64Decoder {
         self.values.reserve_exact(size.values);
     }
 
-    /// Decodes a list. A packed list of one value, as most scalar features have, is read without the general loop.
+    /// Decodes a list. A packed list of one value, as most scalar features have, is read without
+    /// the general loop.
     #[inline]
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
         if let Some(mut one) = wire::sole(body, 0x0a)
@@ -114,7 +119,10 @@ pub(super) struct FloatDecoder {
 impl FloatDecoder {
     /// Creates an empty column.
     pub(super) fn new(nesting: usize) -> Self {
-        Self { values: MutableBuffer::default(), nesting }
+        Self {
+            values: MutableBuffer::default(),
+            nesting,
+        }
     }
 }
 
@@ -123,7 +131,8 @@ impl<'t> ValueDecoder<'t> for FloatDecoder {
         Kind::Float
     }
 
-    /// Counts the floats: a quarter of the bytes of a packed list, whose length was checked to be a multiple of 4.
+    /// Counts the floats: a quarter of the bytes of a packed list, whose length was checked to be a
+    /// multiple of 4.
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut values = 0;
@@ -172,12 +181,16 @@ impl<'t> ValueDecoder<'t> for FloatDecoder {
     }
 }
 
-/// Appends packed floats, which are little-endian on the wire: a copy of their bytes on machines of the same byte
-/// order.
+/// Appends packed floats, which are little-endian on the wire: a copy of their bytes on machines of
+/// the same byte order.
 fn push_packed(bytes: &[u8], values: &mut MutableBuffer) {
     if cfg!(target_endian = "little") {
         values.extend_from_slice(bytes);
     } else {
-        bytes.as_chunks::<4>().0.iter().for_each(|value| values.push(f32::from_le_bytes(*value)));
+        bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .for_each(|value| values.push(f32::from_le_bytes(*value)));
     }
 }

@@ -1,7 +1,7 @@
 //! `bytes_list` columns of views: long values stay in the chunk.
 //!
-//! An Arrow view has 16 bytes: the length of the value, and either the value itself (up to 12 bytes) or its first 4
-//! bytes, the number of a buffer and an offset in it.
+//! An Arrow view has 16 bytes: the length of the value, and either the value itself (up to 12
+//! bytes) or its first 4 bytes, the number of a buffer and an offset in it.
 //!
 //! ```text
 //! length of the value    stored in
@@ -29,8 +29,8 @@ use crate::{
     schema::Kind,
 };
 
-/// Smallest length of values that stay in the chunk. Shorter ones are copied, so that a small result does not keep
-/// chunks in memory.
+/// Smallest length of values that stay in the chunk. Shorter ones are copied, so that a small
+/// result does not keep chunks in memory.
 const LONG: usize = 1024;
 
 /// Largest length of values that are stored in the view itself.
@@ -69,7 +69,12 @@ impl<'t> ViewDecoder<'t, StringViewType> {
 impl<'t, T> ViewDecoder<'t, T> {
     /// Creates an empty column.
     fn new(places: Places<'t>) -> Self {
-        Self { places, views: Vec::new(), own: Vec::new(), array: PhantomData }
+        Self {
+            places,
+            views: Vec::new(),
+            own: Vec::new(),
+            array: PhantomData,
+        }
     }
 
     /// Returns the offset of a value in the chunk, if it is to stay there.
@@ -99,7 +104,8 @@ impl<'t, T> ViewDecoder<'t, T> {
         self.finish(nulls)
     }
 
-    /// Appends the view of a value, and copies the value unless it is in the view or stays in the chunk.
+    /// Appends the view of a value, and copies the value unless it is in the view or stays in the
+    /// chunk.
     fn push_value(&mut self, value: &[u8]) {
         let view = if value.len() <= INLINE {
             make_view(value, OWN, 0)
@@ -134,8 +140,8 @@ impl<'t, T: ByteViewType> ValueDecoder<'t> for ViewDecoder<'t, T> {
     }
 
     fn copied(&self, len: usize) -> usize {
-        // A longer body has one long value, which stays in the chunk, or several values, which are an error in a scalar
-        // column.
+        // A longer body has one long value, which stays in the chunk, or several values, which are
+        // an error in a scalar column.
         if len < LONG + 16 { len } else { 0 }
     }
 
@@ -159,12 +165,25 @@ impl<'t, T: ByteViewType> ValueDecoder<'t> for ViewDecoder<'t, T> {
         self.views.push(0);
     }
 
-    /// Makes the array. Its buffers hold the chunk only if a view refers to it, since they keep it in memory.
+    /// Makes the array. Its buffers hold the chunk only if a view refers to it, since they keep it
+    /// in memory.
     fn finish(self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
-        let views_chunk = self.views.iter().any(|view| *view as u32 > INLINE as u32 && (view >> 64) as u32 == CHUNK);
-        let chunk = if views_chunk { self.places.chunk.clone() } else { Buffer::from(&[]) };
-        let buffers = if views_chunk || !self.own.is_empty() { vec![chunk, self.own.into()] } else { vec![] };
-        let array = GenericByteViewArray::<T>::try_new(ScalarBuffer::from(self.views), buffers, nulls)?;
+        let views_chunk = self
+            .views
+            .iter()
+            .any(|view| *view as u32 > INLINE as u32 && (view >> 64) as u32 == CHUNK);
+        let chunk = if views_chunk {
+            self.places.chunk.clone()
+        } else {
+            Buffer::from(&[])
+        };
+        let buffers = if views_chunk || !self.own.is_empty() {
+            vec![chunk, self.own.into()]
+        } else {
+            vec![]
+        };
+        let array =
+            GenericByteViewArray::<T>::try_new(ScalarBuffer::from(self.views), buffers, nulls)?;
         Ok(Arc::new(array))
     }
 }

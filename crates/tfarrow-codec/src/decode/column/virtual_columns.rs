@@ -1,5 +1,5 @@
-//! Virtual columns, which are made of a record as a whole instead of a feature: its bytes, its number, its offset, and
-//! the names of its features without a kind.
+//! Virtual columns, which are made of a record as a whole instead of a feature: its bytes, its
+//! number, its offset, and the names of its features without a kind.
 //!
 //! ```text
 //! column            role      type            row of the second record of a shard, whose first one has 9 bytes
@@ -20,8 +20,8 @@ use arrow_array::{
 use super::{ColumnError, Result, bytes::value_of_chunk, within_offsets};
 use crate::{Records, example::tape::Unset, schema::Values};
 
-/// Builds the column `record`: the payload of each record. A view array refers to the chunk; others copy the payloads, but for
-/// that of a single long record.
+/// Builds the column `record`: the payload of each record. A view array refers to the chunk; others
+/// copy the payloads, but for that of a single long record.
 ///
 /// # Errors
 /// [`ColumnError`] for records of more than 2^31 - 1 bytes together, unless they are views.
@@ -32,7 +32,8 @@ pub(crate) fn record(values: Values, records: &Records) -> Result<ArrayRef> {
             let bytes = records.iter().map(<[u8]>::len).sum();
             within_offsets("bytes of one column of a batch", bytes)?;
             let only = records.data(0).filter(|_| records.len() == 1);
-            let in_chunk = only.and_then(|data| value_of_chunk::<BinaryType>(records.chunk(), data));
+            let in_chunk =
+                only.and_then(|data| value_of_chunk::<BinaryType>(records.chunk(), data));
             Ok(in_chunk.unwrap_or_else(|| Arc::new(BinaryArray::from_iter_values(records.iter()))))
         }
     }
@@ -43,7 +44,9 @@ fn record_views(records: &Records) -> Result<ArrayRef> {
     let mut views = BinaryViewBuilder::with_capacity(records.len());
     let block = views.append_block(records.chunk().clone());
     for span in records.spans() {
-        views.try_append_view(block, span.start as u32, span.len as u32).map_err(ColumnError::Arrow)?;
+        views
+            .try_append_view(block, span.start as u32, span.len as u32)
+            .map_err(ColumnError::Arrow)?;
     }
     Ok(Arc::new(views.finish()))
 }
@@ -54,13 +57,15 @@ pub(crate) fn index(records: &Records) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(numbers))
 }
 
-/// Builds the column `_offset`: the offset in bytes of each record's frame in the decompressed shard.
+/// Builds the column `_offset`: the offset in bytes of each record's frame in the decompressed
+/// shard.
 pub(crate) fn offset(records: &Records) -> ArrayRef {
     let offsets = (0..records.len()).map(|index| records.position(index).offset as i64);
     Arc::new(Int64Array::from_iter_values(offsets))
 }
 
-/// Builds the column `_tfarrow_unset`: the names of the features without a kind of each record, or null if it has none.
+/// Builds the column `_tfarrow_unset`: the names of the features without a kind of each record, or
+/// null if it has none.
 ///
 /// # Errors
 /// [`ColumnError`] for more names, or more bytes in them, than 32-bit offsets can count.
@@ -68,7 +73,10 @@ pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
     within_offsets("features with no kind in a batch", unset.names.len())?;
     let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| name);
     let bytes = unset.names.iter().map(|id| name_of(id).len()).sum();
-    within_offsets("bytes of the names of features with no kind in a batch", bytes)?;
+    within_offsets(
+        "bytes of the names of features with no kind in a batch",
+        bytes,
+    )?;
     let mut lists = ListBuilder::new(StringBuilder::new());
     let mut ids = unset.names.iter();
     for length in &unset.lengths {
@@ -97,7 +105,10 @@ mod tests {
     #[test]
     fn more_bytes_of_records_than_offsets_count_are_an_overflow() {
         let records = Records::repeated(&vec![0; MIB], 2048);
-        assert_eq!(overflow(record(Values::Binary, &records)), (1 << 31, i32::MAX as u64));
+        assert_eq!(
+            overflow(record(Values::Binary, &records)),
+            (1 << 31, i32::MAX as u64)
+        );
         assert_eq!(record(Values::BinaryView, &records).unwrap().len(), 2048);
     }
 
@@ -110,7 +121,10 @@ mod tests {
             rows.lengths = vec![1; count];
             rows
         };
-        assert_eq!(overflow(unset(&rows(2048), &names)), (1 << 31, i32::MAX as u64));
+        assert_eq!(
+            overflow(unset(&rows(2048), &names)),
+            (1 << 31, i32::MAX as u64)
+        );
         assert_eq!(unset(&rows(2), &names).unwrap().len(), 2);
     }
 }

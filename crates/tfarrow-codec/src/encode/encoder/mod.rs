@@ -15,7 +15,10 @@ use super::{
     plan::{self, ColumnPlan, SchemaPlan},
     record::{self, Message},
 };
-use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, MessageType, RecordType, Result, Role, exact, frame};
+use crate::{
+    Error, ErrorKind, Limits, MOST_RECORD_BYTES, MessageType, RecordType, Result, Role, exact,
+    frame,
+};
 
 /// Builds an [`Encoder`] or a [`Writer`](crate::Writer).
 #[derive(Clone, Debug, Default)]
@@ -27,28 +30,29 @@ pub struct EncoderBuilder {
 }
 
 impl EncoderBuilder {
-    /// Creates a builder of an encoder that writes the record type of the schema and rejects values that would change.
+    /// Creates a builder of an encoder that writes the record type of the schema and rejects values
+    /// that would change.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the record type. The default is that of the schema's metadata, then that of its columns' metadata, then
-    /// Example.
+    /// Sets the record type. The default is that of the schema's metadata, then that of its
+    /// columns' metadata, then Example.
     pub fn with_record_type(mut self, record_type: RecordType) -> Self {
         self.record_type = Some(record_type);
         self
     }
 
-    /// Sets the record type [`RecordType::Message`], and the type of the messages. The default is that of the schema's
-    /// metadata.
+    /// Sets the record type [`RecordType::Message`], and the type of the messages. The default is
+    /// that of the schema's metadata.
     pub fn with_message(mut self, message: MessageType) -> Self {
         self.record_type = Some(RecordType::Message);
         self.message = Some(message);
         self
     }
 
-    /// Sets whether values that a record cannot hold may change. [`Encoder::losses`] counts the changes. By default
-    /// such values are errors.
+    /// Sets whether values that a record cannot hold may change. [`Encoder::losses`] counts the
+    /// changes. By default such values are errors.
     ///
     /// | value | written as |
     /// |---|---|
@@ -66,16 +70,17 @@ impl EncoderBuilder {
         self
     }
 
-    /// Sets whether floats of 64 bits are rounded to those of 32 bits, which are the only ones that a record has, where no
-    /// other change is allowed: for values that were written with digits, such as 0.1. [`Encoder::losses`] counts the values
-    /// that change. By default such values are errors.
+    /// Sets whether floats of 64 bits are rounded to those of 32 bits, which are the only ones that
+    /// a record has, where no other change is allowed: for values that were written with digits,
+    /// such as 0.1. [`Encoder::losses`] counts the values that change. By default such values are
+    /// errors.
     pub fn with_rounding(mut self, rounding: bool) -> Self {
         self.allowed.rounding = rounding;
         self
     }
 
-    /// Sets the limits, of which [`Limits::nesting`] applies: to the groups in bytes that are written as the fields of a group.
-    /// Set those with which the records were read.
+    /// Sets the limits, of which [`Limits::nesting`] applies: to the groups in bytes that are
+    /// written as the fields of a group. Set those with which the records were read.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -84,25 +89,35 @@ impl EncoderBuilder {
     /// Builds an encoder of batches of this schema.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a column that no record can hold, [`ErrorKind::Lossy`] for one of a type whose
-    /// values would change. Both name the column, and [remedies](Error::remedies) that convert it.
+    /// [`ErrorKind::Unsupported`] for a column that no record can hold, [`ErrorKind::Lossy`] for
+    /// one of a type whose values would change. Both name the column, and
+    /// [remedies](Error::remedies) that convert it.
     pub fn build(self, schema: SchemaRef) -> Result<Encoder> {
         let (encoder, errors) = self.build_partial(schema)?;
         errors.into_iter().next().map_or(Ok(encoder), Err)
     }
 
-    /// Builds an encoder of batches of this schema that leaves out the columns for which [`build`](Self::build) returns an
-    /// error. Returns it and the error of each of these columns.
+    /// Builds an encoder of batches of this schema that leaves out the columns for which
+    /// [`build`](Self::build) returns an error. Returns it and the error of each of these columns.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes, and for columns that are not those of a
-    /// message.
+    /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes, and for columns
+    /// that are not those of a message.
     pub fn build_partial(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
-        let Self { record_type, message, allowed, limits } = self;
+        let Self {
+            record_type,
+            message,
+            allowed,
+            limits,
+        } = self;
         let record_type = record_type.unwrap_or_else(|| plan::record_type_of(&schema));
         let (mut nested, mut planned) = (None, SchemaPlan::default());
         if record_type == RecordType::Message {
-            nested = Some(NestedEncoder::Message(MessageEncoder::new(&schema, message.as_ref(), limits.nesting)?));
+            nested = Some(NestedEncoder::Message(MessageEncoder::new(
+                &schema,
+                message.as_ref(),
+                limits.nesting,
+            )?));
         } else {
             planned = plan::plan(&schema, record_type, allowed.all)?;
         }
@@ -113,15 +128,28 @@ impl EncoderBuilder {
         }
         let SchemaPlan { columns, errors } = planned;
         let (losses, canonical) = (Vec::new(), Vec::new());
-        Ok((Encoder { schema, record_type, columns, nested, allowed, records: 0, bytes: 0, losses, canonical }, errors))
+        Ok((
+            Encoder {
+                schema,
+                record_type,
+                columns,
+                nested,
+                allowed,
+                records: 0,
+                bytes: 0,
+                losses,
+                canonical,
+            },
+            errors,
+        ))
     }
 }
 
 /// Encodes batches as framed records. Performs no IO; [`Writer`](crate::Writer) drives it to a
 /// [`Write`](std::io::Write).
 ///
-/// The features of a record are written in the order of the schema's columns, unless the column `_tfarrow_exact` has
-/// another form of the record. The same batch always gives the same bytes.
+/// The features of a record are written in the order of the schema's columns, unless the column
+/// `_tfarrow_exact` has another form of the record. The same batch always gives the same bytes.
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -172,9 +200,9 @@ impl Encoder {
     /// Appends the frames of a batch to `out`, one record for each row.
     ///
     /// # Errors
-    /// [`ErrorKind::Lossy`] for a value that would change, and [`ErrorKind::Limit`] for a record of 2 GiB or more, with
-    /// the number of the record, counted over all batches; [`ErrorKind::Unsupported`] for a batch of another schema.
-    /// Nothing is written then.
+    /// [`ErrorKind::Lossy`] for a value that would change, and [`ErrorKind::Limit`] for a record of
+    /// 2 GiB or more, with the number of the record, counted over all batches;
+    /// [`ErrorKind::Unsupported`] for a batch of another schema. Nothing is written then.
     pub fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         self.check_types(batch)?;
         let before = out.len();
@@ -190,8 +218,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Sets the number of the next record, which errors have: the number of the row in its file, if the encoder does not
-    /// encode all rows of the file.
+    /// Sets the number of the next record, which errors have: the number of the row in its file, if
+    /// the encoder does not encode all rows of the file.
     #[doc(hidden)]
     pub fn set_next(&mut self, record: u64) {
         self.records = record;
@@ -211,14 +239,18 @@ impl Encoder {
         self.record_type
     }
 
-    /// Returns the changes of values so far: the column, the kind of change, and the number of values. Empty unless the
-    /// encoder is [lossy](EncoderBuilder::with_lossy), or [rounds](EncoderBuilder::with_rounding).
+    /// Returns the changes of values so far: the column, the kind of change, and the number of
+    /// values. Empty unless the encoder is [lossy](EncoderBuilder::with_lossy), or
+    /// [rounds](EncoderBuilder::with_rounding).
     pub fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         let of_list = match &self.nested {
             Some(NestedEncoder::ExampleList(list)) => Some(list.losses()),
             Some(NestedEncoder::Message(_)) | None => None,
         };
-        self.losses.iter().map(Loss::parts).chain(of_list.into_iter().flatten())
+        self.losses
+            .iter()
+            .map(Loss::parts)
+            .chain(of_list.into_iter().flatten())
     }
 
     /// Checks that a batch has the names and types of the schema.
@@ -240,11 +272,15 @@ impl Encoder {
 
     /// Writes the values of one column of bytes as records.
     fn encode_raw(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let Some(plan) = self.columns.first() else { return Ok(()) };
+        let Some(plan) = self.columns.first() else {
+            return Ok(());
+        };
         let mut ledger = Ledger::new(plan, self.allowed, self.records, &mut self.losses);
         let array = columns::records(plan, batch.column(plan.index), &mut ledger)?;
         let payload = columns::bytes_of(&array, plan.leaf.values());
-        let lens: Vec<_> = (0..array.len()).map(|row| payload(row).len() as u64).collect();
+        let lens: Vec<_> = (0..array.len())
+            .map(|row| payload(row).len() as u64)
+            .collect();
         out.reserve(self.framed_len(&lens)?);
         (0..array.len()).for_each(|row| frame::write(payload(row), out));
         Ok(())
@@ -252,7 +288,9 @@ impl Encoder {
 
     /// Writes messages of the type that is given, or that the schema has in its metadata.
     fn encode_messages(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let Some(NestedEncoder::Message(message)) = &self.nested else { return Ok(()) };
+        let Some(NestedEncoder::Message(message)) = &self.nested else {
+            return Ok(());
+        };
         let start = out.len();
         let encoded = message.encode(batch, |record| {
             check_len(record.len() as u64)?;
@@ -268,7 +306,12 @@ impl Encoder {
 
     /// Writes records, by way of their canonical form if the batch has the column `_tfarrow_exact`.
     fn encode_features(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let Some(plan) = self.columns.iter().find(|plan| plan.role == Role::Exact).cloned() else {
+        let Some(plan) = self
+            .columns
+            .iter()
+            .find(|plan| plan.role == Role::Exact)
+            .cloned()
+        else {
             return self.encode_canonical(batch, out);
         };
         let mut canonical = mem::take(&mut self.canonical);
@@ -280,14 +323,24 @@ impl Encoder {
     }
 
     /// Writes records in their original form, given their canonical form and the differences.
-    fn restore(&mut self, plan: &ColumnPlan, batch: &RecordBatch, canonical: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn restore(
+        &mut self,
+        plan: &ColumnPlan,
+        batch: &RecordBatch,
+        canonical: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let mut ledger = Ledger::new(plan, self.allowed, self.records, &mut self.losses);
         let array = columns::converted(plan, batch.column(plan.index), &mut ledger)?;
         let difference = columns::bytes_of(&array, plan.leaf.values());
         let start = out.len();
         let mut unfit = 0;
         for (row, (frame, canonical)) in frame::frames(canonical).enumerate() {
-            let difference = if array.is_valid(row) { difference(row) } else { &[] };
+            let difference = if array.is_valid(row) {
+                difference(row)
+            } else {
+                &[]
+            };
             if difference.is_empty() {
                 out.extend_from_slice(frame);
                 continue;
@@ -296,8 +349,11 @@ impl Encoder {
                 Ok(record) => frame::write(&record, out),
                 Err(exact::Unfit) => {
                     let found = "a form that its features cannot have";
-                    let refused =
-                        ledger.refuse(row, found, "leave the column out, so that records have their usual form");
+                    let refused = ledger.refuse(
+                        row,
+                        found,
+                        "leave the column out, so that records have their usual form",
+                    );
                     if refused.is_err() {
                         out.truncate(start);
                     }
@@ -311,7 +367,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes records in their canonical form: features in the order of the columns, then feature lists.
+    /// Writes records in their canonical form: features in the order of the columns, then feature
+    /// lists.
     ///
     /// Columns are converted and measured first, so that an error leaves `out` unchanged.
     fn encode_canonical(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
@@ -334,7 +391,10 @@ impl Encoder {
                 }
                 Role::Sequence => {
                     let part = columns::steps(plan, array, &mut ledger)?;
-                    match lists.iter_mut().find(|(of, _)| plan.splits && of.feature == plan.feature) {
+                    match lists
+                        .iter_mut()
+                        .find(|(of, _)| plan.splits && of.feature == plan.feature)
+                    {
                         Some((_, parts)) => parts.push(part),
                         None => lists.push((plan, vec![part])),
                     }
@@ -360,11 +420,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// Returns the size of the frames of records with these lengths, and checks the limit of a record.
+    /// Returns the size of the frames of records with these lengths, and checks the limit of a
+    /// record.
     fn framed_len(&self, lens: &[u64]) -> Result<usize> {
         let mut framed = 0;
         for (row, len) in lens.iter().enumerate() {
-            check_len(*len).map_err(|kind| Error::at(kind, self.records + row as u64, self.bytes + framed))?;
+            check_len(*len)
+                .map_err(|kind| Error::at(kind, self.records + row as u64, self.bytes + framed))?;
             framed += len + (frame::HEADER + frame::FOOTER) as u64;
         }
         Ok(framed as usize)
@@ -374,5 +436,14 @@ impl Encoder {
 /// Checks the length of a record against the maximum of protobuf.
 fn check_len(found: u64) -> Result<(), ErrorKind> {
     let (what, limit) = ("bytes in one record", MOST_RECORD_BYTES as u64);
-    if found > limit { Err(ErrorKind::Limit { what, limit, found, name: None }) } else { Ok(()) }
+    if found > limit {
+        Err(ErrorKind::Limit {
+            what,
+            limit,
+            found,
+            name: None,
+        })
+    } else {
+        Ok(())
+    }
 }

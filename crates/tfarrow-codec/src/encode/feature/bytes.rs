@@ -5,7 +5,8 @@
 //! []             (no field)
 //! ```
 //!
-//! A `bytes_list` cannot be packed, so that each value has a tag and a length. Text is written as its bytes.
+//! A `bytes_list` cannot be packed, so that each value has a tag and a length. Text is written as
+//! its bytes.
 
 use std::ops::Range;
 
@@ -26,7 +27,8 @@ use crate::{
 
 /// Writes bytes or text of an array with offsets.
 ///
-/// The two buffers of the array are held without its type, so that `Binary` and `Utf8` share the code.
+/// The two buffers of the array are held without its type, so that `Binary` and `Utf8` share the
+/// code.
 pub(super) struct BytesEncoder {
     /// The start of the first value, and the end of each value.
     offsets: OffsetBuffer<i32>,
@@ -37,11 +39,14 @@ pub(super) struct BytesEncoder {
 impl BytesEncoder {
     /// Creates the encoder of the values of `array`, which are not copied.
     pub(super) fn new<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Self {
-        Self { offsets: array.offsets().clone(), bytes: array.values().clone() }
+        Self {
+            offsets: array.offsets().clone(),
+            bytes: array.values().clone(),
+        }
     }
 
-    /// Returns the start and the length of a value in `bytes`. Both are 0 past the end of the array, which columns do
-    /// not read.
+    /// Returns the start and the length of a value in `bytes`. Both are 0 past the end of the
+    /// array, which columns do not read.
     #[inline]
     fn place(&self, value: usize) -> (usize, usize) {
         match self.offsets.get(value..value + 2) {
@@ -60,8 +65,8 @@ impl ValueEncoder for BytesEncoder {
         field_len(self.place(value).1 as u64)
     }
 
-    /// Writes the value with its tag and length. Short values are copied with the bytes after them, see
-    /// [`BlockWriter::part`].
+    /// Writes the value with its tag and length. Short values are copied with the bytes after them,
+    /// see [`BlockWriter::part`].
     #[inline]
     fn write_one(&self, value: usize, _: u64, out: &mut BlockWriter<'_>) {
         let (start, len) = self.place(value);
@@ -85,7 +90,10 @@ pub(super) struct ViewEncoder<T: ByteViewType> {
 impl<T: ByteViewType> ViewEncoder<T> {
     /// Creates the encoder of the values of `array`, which are not copied.
     pub(super) fn new(array: &GenericByteViewArray<T>) -> Self {
-        Self { array: array.clone(), views: array.views().clone() }
+        Self {
+            array: array.clone(),
+            views: array.views().clone(),
+        }
     }
 }
 
@@ -97,7 +105,11 @@ impl<T: ByteViewType> ValueEncoder for ViewEncoder<T> {
     #[inline]
     fn one_len(&self, value: usize) -> u64 {
         // The low 32 bits of a view are the length of the value.
-        field_len(self.views.get(value).map_or(0, |view| u64::from(*view as u32)))
+        field_len(
+            self.views
+                .get(value)
+                .map_or(0, |view| u64::from(*view as u32)),
+        )
     }
 
     #[inline]
@@ -112,7 +124,8 @@ impl<T: ByteViewType> ValueEncoder for ViewEncoder<T> {
     }
 }
 
-/// Writes the tag and the length of a value. Both are one piece of two bytes for values of less than 128 bytes.
+/// Writes the tag and the length of a value. Both are one piece of two bytes for values of less
+/// than 128 bytes.
 #[inline]
 fn begin(len: usize, out: &mut BlockWriter<'_>) {
     match len {

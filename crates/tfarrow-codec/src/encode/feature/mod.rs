@@ -1,5 +1,5 @@
-//! Columns of a batch that can be measured and written. Each column is first measured for all rows, in one loop; then
-//! records are written row by row, each by all columns.
+//! Columns of a batch that can be measured and written. Each column is first measured for all rows,
+//! in one loop; then records are written row by row, each by all columns.
 //!
 //! ```text
 //! measure   column a: totals += lengths of its entries      |  totals: the length of each row's map
@@ -7,8 +7,8 @@
 //! write     row 0: a, b      row 1: a, b      ..
 //! ```
 //!
-//! The trait [`ValueEncoder`] is implemented for each type of values in Arrow, and [`FeatureColumn`] for each shape;
-//! [`column()`] chooses both:
+//! The trait [`ValueEncoder`] is implemented for each type of values in Arrow, and
+//! [`FeatureColumn`] for each shape; [`column()`] chooses both:
 //!
 //! ```text
 //! Values              ValueEncoder          rows are                    FeatureColumn
@@ -19,8 +19,9 @@
 //! Int64               Int64Encoder
 //! ```
 //!
-//! Lengths come first because protobuf writes the length of a message before the message: of the value, the list, the
-//! `Feature`, the map entry and the map. Measuring bottom-up once avoids moving bytes that are already written.
+//! Lengths come first because protobuf writes the length of a message before the message: of the
+//! value, the list, the `Feature`, the map entry and the map. Measuring bottom-up once avoids
+//! moving bytes that are already written.
 
 mod bytes;
 mod numbers;
@@ -48,7 +49,8 @@ trait ValueEncoder {
     /// Whether the values of a list are packed in one field, with one tag and one length.
     const PACKED: bool;
 
-    /// Returns the length in bytes of the value at an index: with its tag and length, unless values are packed.
+    /// Returns the length in bytes of the value at an index: with its tag and length, unless values
+    /// are packed.
     fn one_len(&self, value: usize) -> u64;
 
     /// Returns the length in bytes of the values in a range of indices.
@@ -67,8 +69,8 @@ trait ValueEncoder {
 
 /// A feature of all rows of a batch, which is written as an entry of each row's map.
 pub(super) trait FeatureColumn {
-    /// Adds the length in bytes of each row's entry to `totals`, which has an element for each row. Must be called
-    /// before the other methods.
+    /// Adds the length in bytes of each row's entry to `totals`, which has an element for each row.
+    /// Must be called before the other methods.
     fn measure(&mut self, totals: &mut [u64]);
 
     /// Returns whether a row has the feature.
@@ -100,8 +102,8 @@ pub(super) trait Steps {
     /// Returns the steps of each row.
     fn steps(&self) -> &Lists;
 
-    /// Returns the index, among the lists of all rows, of step `step` of a row; `None` if that step has no list of this
-    /// kind.
+    /// Returns the index, among the lists of all rows, of step `step` of a row; `None` if that step
+    /// has no list of this kind.
     fn list(&self, row: usize, step: usize) -> Option<usize>;
 
     /// Returns the length in bytes of the `Feature` of a list.
@@ -111,8 +113,8 @@ pub(super) trait Steps {
     fn write(&self, list: usize, out: &mut BlockWriter<'_>);
 }
 
-/// Makes the column of a feature with the values of `array`, whose type is that of `values`. Without `has_kind`, all
-/// lists are empty, and are written without a kind.
+/// Makes the column of a feature with the values of `array`, whose type is that of `values`.
+/// Without `has_kind`, all lists are empty, and are written without a kind.
 pub(super) fn column(
     feature: &str,
     rows: RowValues,
@@ -121,12 +123,42 @@ pub(super) fn column(
     array: &ArrayRef,
 ) -> Box<dyn FeatureColumn> {
     match values {
-        Values::Binary => shaped(feature, rows, has_kind, BytesEncoder::new(array.as_binary::<i32>())),
-        Values::Utf8 => shaped(feature, rows, has_kind, BytesEncoder::new(array.as_string::<i32>())),
-        Values::BinaryView => shaped(feature, rows, has_kind, ViewEncoder::new(array.as_binary_view())),
-        Values::Utf8View => shaped(feature, rows, has_kind, ViewEncoder::new(array.as_string_view())),
-        Values::Float32 => shaped(feature, rows, has_kind, FloatEncoder::new(array.as_primitive())),
-        Values::Int64 => shaped(feature, rows, has_kind, Int64Encoder::new(array.as_primitive())),
+        Values::Binary => shaped(
+            feature,
+            rows,
+            has_kind,
+            BytesEncoder::new(array.as_binary::<i32>()),
+        ),
+        Values::Utf8 => shaped(
+            feature,
+            rows,
+            has_kind,
+            BytesEncoder::new(array.as_string::<i32>()),
+        ),
+        Values::BinaryView => shaped(
+            feature,
+            rows,
+            has_kind,
+            ViewEncoder::new(array.as_binary_view()),
+        ),
+        Values::Utf8View => shaped(
+            feature,
+            rows,
+            has_kind,
+            ViewEncoder::new(array.as_string_view()),
+        ),
+        Values::Float32 => shaped(
+            feature,
+            rows,
+            has_kind,
+            FloatEncoder::new(array.as_primitive()),
+        ),
+        Values::Int64 => shaped(
+            feature,
+            rows,
+            has_kind,
+            Int64Encoder::new(array.as_primitive()),
+        ),
     }
 }
 
@@ -139,8 +171,12 @@ fn shaped<V: ValueEncoder + 'static>(
 ) -> Box<dyn FeatureColumn> {
     let kind = has_kind.then_some(V::KIND);
     match rows {
-        RowValues::Scalars(nulls) => Box::new(ScalarColumn::new(Entry::new(feature, kind), nulls, values)),
-        RowValues::Lists(lists) => Box::new(ListColumn::new(Entry::new(feature, kind), lists, values)),
+        RowValues::Scalars(nulls) => {
+            Box::new(ScalarColumn::new(Entry::new(feature, kind), nulls, values))
+        }
+        RowValues::Lists(lists) => {
+            Box::new(ListColumn::new(Entry::new(feature, kind), lists, values))
+        }
     }
 }
 
@@ -149,15 +185,44 @@ pub(super) fn feature_list(feature: &str, parts: Vec<Box<dyn Steps>>) -> Box<dyn
     Box::new(StepsColumn::new(Entry::new(feature, None), parts))
 }
 
-/// Makes a part of a feature list with the values of `array`. `steps` assigns lists to rows, and `lists` values to
-/// lists.
-pub(super) fn steps(steps: Lists, lists: Lists, values: Values, array: &ArrayRef) -> Box<dyn Steps> {
+/// Makes a part of a feature list with the values of `array`. `steps` assigns lists to rows, and
+/// `lists` values to lists.
+pub(super) fn steps(
+    steps: Lists,
+    lists: Lists,
+    values: Values,
+    array: &ArrayRef,
+) -> Box<dyn Steps> {
     match values {
-        Values::Binary => Box::new(StepsPart::new(steps, lists, BytesEncoder::new(array.as_binary::<i32>()))),
-        Values::Utf8 => Box::new(StepsPart::new(steps, lists, BytesEncoder::new(array.as_string::<i32>()))),
-        Values::BinaryView => Box::new(StepsPart::new(steps, lists, ViewEncoder::new(array.as_binary_view()))),
-        Values::Utf8View => Box::new(StepsPart::new(steps, lists, ViewEncoder::new(array.as_string_view()))),
-        Values::Float32 => Box::new(StepsPart::new(steps, lists, FloatEncoder::new(array.as_primitive()))),
-        Values::Int64 => Box::new(StepsPart::new(steps, lists, Int64Encoder::new(array.as_primitive()))),
+        Values::Binary => Box::new(StepsPart::new(
+            steps,
+            lists,
+            BytesEncoder::new(array.as_binary::<i32>()),
+        )),
+        Values::Utf8 => Box::new(StepsPart::new(
+            steps,
+            lists,
+            BytesEncoder::new(array.as_string::<i32>()),
+        )),
+        Values::BinaryView => Box::new(StepsPart::new(
+            steps,
+            lists,
+            ViewEncoder::new(array.as_binary_view()),
+        )),
+        Values::Utf8View => Box::new(StepsPart::new(
+            steps,
+            lists,
+            ViewEncoder::new(array.as_string_view()),
+        )),
+        Values::Float32 => Box::new(StepsPart::new(
+            steps,
+            lists,
+            FloatEncoder::new(array.as_primitive()),
+        )),
+        Values::Int64 => Box::new(StepsPart::new(
+            steps,
+            lists,
+            Int64Encoder::new(array.as_primitive()),
+        )),
     }
 }

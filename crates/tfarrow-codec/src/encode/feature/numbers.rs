@@ -6,8 +6,9 @@
 //! []                (no field)
 //! ```
 //!
-//! The tag of the packed field is that of field 1 with the wire type for bytes, 0a. An empty list has no field, as
-//! protobuf's writers leave it out: the `Feature` then has an empty `FloatList` or `Int64List`, which keeps its kind.
+//! The tag of the packed field is that of field 1 with the wire type for bytes, 0a. An empty list
+//! has no field, as protobuf's writers leave it out: the `Feature` then has an empty `FloatList` or
+//! `Int64List`, which keeps its kind.
 
 use std::ops::Range;
 
@@ -33,7 +34,9 @@ pub(super) struct FloatEncoder {
 impl FloatEncoder {
     /// Creates the encoder of the values of `array`, which are not copied.
     pub(super) fn new(array: &Float32Array) -> Self {
-        Self { values: array.values().clone() }
+        Self {
+            values: array.values().clone(),
+        }
     }
 }
 
@@ -54,7 +57,12 @@ impl ValueEncoder for FloatEncoder {
     /// Writes tag, length and value as one piece of six bytes.
     #[inline]
     fn write_one(&self, value: usize, len: u64, out: &mut BlockWriter<'_>) {
-        let [a, b, c, d] = self.values.get(value).copied().unwrap_or_default().to_le_bytes();
+        let [a, b, c, d] = self
+            .values
+            .get(value)
+            .copied()
+            .unwrap_or_default()
+            .to_le_bytes();
         out.put([tag(1), len as u8, a, b, c, d, 0, 0], 6);
     }
 
@@ -68,12 +76,15 @@ impl ValueEncoder for FloatEncoder {
             out.part(bytes, 4 * values.start, 4 * values.len());
         } else {
             let values = self.values.get(values).unwrap_or_default();
-            values.iter().for_each(|value| out.put(value.to_le_bytes(), 4));
+            values
+                .iter()
+                .for_each(|value| out.put(value.to_le_bytes(), 4));
         }
     }
 }
 
-/// Writes 64-bit integers as varints of their bits: one byte for each seven bits, so that negative values have ten.
+/// Writes 64-bit integers as varints of their bits: one byte for each seven bits, so that negative
+/// values have ten.
 pub(super) struct Int64Encoder {
     /// The values of the array, also those under nulls, which no list contains.
     values: ScalarBuffer<i64>,
@@ -82,7 +93,9 @@ pub(super) struct Int64Encoder {
 impl Int64Encoder {
     /// Creates the encoder of the values of `array`, which are not copied.
     pub(super) fn new(array: &Int64Array) -> Self {
-        Self { values: array.values().clone() }
+        Self {
+            values: array.values().clone(),
+        }
     }
 }
 
@@ -97,7 +110,12 @@ impl ValueEncoder for Int64Encoder {
 
     #[inline]
     fn all_len(&self, values: Range<usize>) -> u64 {
-        self.values.get(values).unwrap_or_default().iter().map(|value| varint_len(*value as u64)).sum()
+        self.values
+            .get(values)
+            .unwrap_or_default()
+            .iter()
+            .map(|value| varint_len(*value as u64))
+            .sum()
     }
 
     /// Writes tag, length and value as one piece of at most twelve bytes.

@@ -6,8 +6,9 @@
 //! StepsColumn    row ─▶ steps ─▶ values    entry, (0a len Feature) for each step
 //! ```
 //!
-//! Lists keep the length of each row's values from measuring to writing, in 32 bits: for integers it takes a pass over
-//! the values. Scalars compute it twice, since that is cheaper than to store it.
+//! Lists keep the length of each row's values from measuring to writing, in 32 bits: for integers
+//! it takes a pass over the values. Scalars compute it twice, since that is cheaper than to store
+//! it.
 
 use arrow_buffer::NullBuffer;
 
@@ -21,17 +22,22 @@ use crate::encode::{
 /// The length that marks a row without the feature.
 const ABSENT: u32 = u32::MAX;
 
-/// Limits a length in bytes to 32 bits, without [`ABSENT`]. Larger ones exceed the limit of a record in `totals`, which
-/// have 64 bits, so that the batch is rejected before anything is written.
+/// Limits a length in bytes to 32 bits, without [`ABSENT`]. Larger ones exceed the limit of a
+/// record in `totals`, which have 64 bits, so that the batch is rejected before anything is
+/// written.
 fn capped(len: u64) -> u32 {
     len.min(u64::from(ABSENT - 1)) as u32
 }
 
-/// Returns the length in bytes of a list's body, given that of its values: packed values have a tag and a length before
-/// them, others have theirs in `len` already.
+/// Returns the length in bytes of a list's body, given that of its values: packed values have a tag
+/// and a length before them, others have theirs in `len` already.
 #[inline]
 fn body_len<V: ValueEncoder>(len: u64) -> u64 {
-    if V::PACKED && len > 0 { field_len(len) } else { len }
+    if V::PACKED && len > 0 {
+        field_len(len)
+    } else {
+        len
+    }
 }
 
 /// A column of one value a row.
@@ -52,7 +58,11 @@ pub(super) struct ScalarColumn<V> {
 impl<V> ScalarColumn<V> {
     /// Creates the column. The index of a row is that of its value.
     pub(super) fn new(entry: Entry, nulls: Option<NullBuffer>, values: V) -> Self {
-        Self { entry, nulls: nulls.filter(|nulls| nulls.null_count() > 0), values }
+        Self {
+            entry,
+            nulls: nulls.filter(|nulls| nulls.null_count() > 0),
+            values,
+        }
     }
 }
 
@@ -60,7 +70,10 @@ impl<V: ValueEncoder> FeatureColumn for ScalarColumn<V> {
     fn measure(&mut self, totals: &mut [u64]) {
         let len = |row| self.entry.len(body_len::<V>(self.values.one_len(row)));
         match &self.nulls {
-            None => totals.iter_mut().enumerate().for_each(|(row, total)| *total += len(row)),
+            None => totals
+                .iter_mut()
+                .enumerate()
+                .for_each(|(row, total)| *total += len(row)),
             Some(nulls) => nulls.valid_indices().for_each(|row| {
                 if let Some(total) = totals.get_mut(row) {
                     *total += len(row);
@@ -104,7 +117,12 @@ pub(super) struct ListColumn<V> {
 impl<V> ListColumn<V> {
     /// Creates the column, which is not measured yet.
     pub(super) fn new(entry: Entry, lists: Lists, values: V) -> Self {
-        Self { entry, lists, values, lens: Vec::new() }
+        Self {
+            entry,
+            lists,
+            values,
+            lens: Vec::new(),
+        }
     }
 }
 
@@ -140,7 +158,8 @@ impl<V: ValueEncoder> FeatureColumn for ListColumn<V> {
     }
 }
 
-/// The steps of a feature list that have one kind; the list of a step with another kind or none is null.
+/// The steps of a feature list that have one kind; the list of a step with another kind or none is
+/// null.
 ///
 /// ```text
 /// rows      [[1], null]   [[2, 3]]        steps    0 2 3        the lists of each row
@@ -161,10 +180,16 @@ pub(super) struct StepsPart<V> {
 impl<V> StepsPart<V> {
     /// Creates the part, which is not measured yet.
     pub(super) fn new(steps: Lists, lists: Lists, values: V) -> Self {
-        Self { steps, lists, values, lens: Vec::new() }
+        Self {
+            steps,
+            lists,
+            values,
+            lens: Vec::new(),
+        }
     }
 
-    /// Returns the length in bytes of the values of the list at an index among the lists of all rows.
+    /// Returns the length in bytes of the values of the list at an index among the lists of all
+    /// rows.
     fn len(&self, list: usize) -> u64 {
         self.lens.get(list).copied().unwrap_or_default().into()
     }
@@ -172,7 +197,11 @@ impl<V> StepsPart<V> {
 
 impl<V: ValueEncoder> Steps for StepsPart<V> {
     fn measure(&mut self) {
-        let len = |step| self.lists.get(step).map_or(0, |values| capped(self.values.all_len(values)));
+        let len = |step| {
+            self.lists
+                .get(step)
+                .map_or(0, |values| capped(self.values.all_len(values)))
+        };
         self.lens = (0..self.lists.len()).map(len).collect();
     }
 
@@ -213,24 +242,35 @@ pub(super) struct StepsColumn {
 }
 
 impl StepsColumn {
-    /// Creates the column from the parts of each kind, which agree about the number of steps of each row.
+    /// Creates the column from the parts of each kind, which agree about the number of steps of
+    /// each row.
     pub(super) fn new(entry: Entry, parts: Vec<Box<dyn Steps>>) -> Self {
-        Self { entry, parts, lens: Vec::new() }
+        Self {
+            entry,
+            parts,
+            lens: Vec::new(),
+        }
     }
 
     /// Returns the number of steps of a row; `None` if the row does not have the feature list.
     fn count(&self, row: usize) -> Option<usize> {
-        self.parts.iter().find_map(|part| part.steps().get(row)).map(|steps| steps.len())
+        self.parts
+            .iter()
+            .find_map(|part| part.steps().get(row))
+            .map(|steps| steps.len())
     }
 
     /// Returns the part and the list of a step; `None` if the step has no kind.
     fn list(&self, row: usize, step: usize) -> Option<(&dyn Steps, usize)> {
-        self.parts.iter().find_map(|part| Some((part.as_ref(), part.list(row, step)?)))
+        self.parts
+            .iter()
+            .find_map(|part| Some((part.as_ref(), part.list(row, step)?)))
     }
 
     /// Returns the length of the `Feature` of a step, which is empty without a kind.
     fn feature_len(&self, row: usize, step: usize) -> u64 {
-        self.list(row, step).map_or(0, |(part, list)| part.feature_len(list))
+        self.list(row, step)
+            .map_or(0, |(part, list)| part.feature_len(list))
     }
 }
 
@@ -242,7 +282,9 @@ impl FeatureColumn for StepsColumn {
             self.lens.push(match self.count(row) {
                 None => ABSENT,
                 Some(count) => {
-                    let len = (0..count).map(|step| field_len(self.feature_len(row, step))).sum();
+                    let len = (0..count)
+                        .map(|step| field_len(self.feature_len(row, step)))
+                        .sum();
                     *total += self.entry.len(len);
                     capped(len)
                 }

@@ -1,11 +1,12 @@
-//! The features of a record without a kind, from a list of their names in each row: the column `_tfarrow_unset`.
+//! The features of a record without a kind, from a list of their names in each row: the column
+//! `_tfarrow_unset`.
 //!
 //! ```text
 //! ["a"]    0a 05   0a 01 'a'   12 00        an entry whose value, a Feature, is empty
 //! ```
 //!
-//! Such features are rare in practice: TensorFlow writes one for `tf.train.Feature()`. They are kept because a reader
-//! can tell them from missing features.
+//! Such features are rare in practice: TensorFlow writes one for `tf.train.Feature()`. They are
+//! kept because a reader can tell them from missing features.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -43,14 +44,21 @@ impl UnsetColumn {
 
     /// Returns the range in `entries` of a row's entries.
     fn range(&self, row: usize) -> Range<usize> {
-        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
+        let start = row
+            .checked_sub(1)
+            .and_then(|before| self.ends.get(before))
+            .copied()
+            .unwrap_or_default();
         start..self.ends.get(row).copied().unwrap_or(start)
     }
 }
 
 impl FeatureColumn for UnsetColumn {
     fn measure(&mut self, totals: &mut [u64]) {
-        totals.iter_mut().enumerate().for_each(|(row, total)| *total += self.range(row).len() as u64);
+        totals
+            .iter_mut()
+            .enumerate()
+            .for_each(|(row, total)| *total += self.range(row).len() as u64);
     }
 
     fn is_present(&self, row: usize) -> bool {

@@ -1,8 +1,8 @@
 //! Column chunks of floats: statistics and Bloom filters that are right for every reader.
 //!
-//! Parquet's writer leaves NaN out of the minimum and the maximum, and a Bloom filter hashes bits. Readers do not agree on the
-//! order of NaN, and for most of them NaN is one value and -0.0 equals 0.0: a filter that is pushed down to the chunk would
-//! lose rows.
+//! Parquet's writer leaves NaN out of the minimum and the maximum, and a Bloom filter hashes bits.
+//! Readers do not agree on the order of NaN, and for most of them NaN is one value and -0.0 equals
+//! 0.0: a filter that is pushed down to the chunk would lose rows.
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType,
@@ -11,8 +11,8 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use parquet::{
-    basic::Type as PhysicalType, bloom_filter::Sbbf, column::writer::ColumnCloseResult, errors::ParquetError,
-    file::statistics::Statistics,
+    basic::Type as PhysicalType, bloom_filter::Sbbf, column::writer::ColumnCloseResult,
+    errors::ParquetError, file::statistics::Statistics,
 };
 
 use super::encoding::leaf;
@@ -28,11 +28,16 @@ pub(super) fn has_nan(array: &ArrayRef) -> bool {
     }
 }
 
-/// The first loop has no early end, so that it is compiled to vector instructions. It also looks at the values of nulls.
+/// The first loop has no early end, so that it is compiled to vector instructions. It also looks at
+/// the values of nulls.
 fn floats_have_nan<T: ArrowPrimitiveType>(array: &ArrayRef) -> bool {
     let floats = array.as_primitive::<T>();
     let is_nan = |value: T::Native| value.partial_cmp(&value).is_none();
-    floats.values().iter().fold(false, |found, value| found | is_nan(*value)) && floats.iter().flatten().any(is_nan)
+    floats
+        .values()
+        .iter()
+        .fold(false, |found, value| found | is_nan(*value))
+        && floats.iter().flatten().any(is_nan)
 }
 
 /// Corrects a chunk that is complete. `has_nan`: whether its column has NaN.
@@ -45,25 +50,43 @@ pub(super) fn correct(chunk: &mut ColumnCloseResult, has_nan: bool) -> Result<()
     }
     let column_type = chunk.metadata.column_type();
     match (&mut chunk.bloom_filter, column_type) {
-        (Some(filter), PhysicalType::FLOAT) => add_equals(filter, [0.0_f32, -0.0], has_nan.then_some(f32::NAN)),
-        (Some(filter), PhysicalType::DOUBLE) => add_equals(filter, [0.0_f64, -0.0], has_nan.then_some(f64::NAN)),
+        (Some(filter), PhysicalType::FLOAT) => {
+            add_equals(filter, [0.0_f32, -0.0], has_nan.then_some(f32::NAN))
+        }
+        (Some(filter), PhysicalType::DOUBLE) => {
+            add_equals(filter, [0.0_f64, -0.0], has_nan.then_some(f64::NAN))
+        }
         _ => {}
     }
     Ok(())
 }
 
-/// Removes minimum and maximum of a chunk, and of its pages. Chunks of other types in a column with NaN keep them.
+/// Removes minimum and maximum of a chunk, and of its pages. Chunks of other types in a column with
+/// NaN keep them.
 fn remove_bounds(chunk: &mut ColumnCloseResult) -> Result<(), ParquetError> {
     let without = match chunk.metadata.statistics() {
-        Some(Statistics::Float(found)) => {
-            Statistics::float(None, None, found.distinct_count(), found.null_count_opt(), false)
-        }
-        Some(Statistics::Double(found)) => {
-            Statistics::double(None, None, found.distinct_count(), found.null_count_opt(), false)
-        }
+        Some(Statistics::Float(found)) => Statistics::float(
+            None,
+            None,
+            found.distinct_count(),
+            found.null_count_opt(),
+            false,
+        ),
+        Some(Statistics::Double(found)) => Statistics::double(
+            None,
+            None,
+            found.distinct_count(),
+            found.null_count_opt(),
+            false,
+        ),
         _ => return Ok(()),
     };
-    chunk.metadata = chunk.metadata.clone().into_builder().set_statistics(without).build()?;
+    chunk.metadata = chunk
+        .metadata
+        .clone()
+        .into_builder()
+        .set_statistics(without)
+        .build()?;
     chunk.column_index = None;
     Ok(())
 }

@@ -17,13 +17,20 @@ use arrow_schema::Field;
 use parquet::{
     arrow::{
         add_encoded_arrow_schema_to_metadata,
-        arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves},
+        arrow_writer::{
+            ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+        },
     },
-    basic::{Compression as ParquetCompression, Encoding, GzipLevel, LogicalType, Type as PhysicalType, ZstdLevel},
+    basic::{
+        Compression as ParquetCompression, Encoding, GzipLevel, LogicalType, Type as PhysicalType,
+        ZstdLevel,
+    },
     errors::ParquetError,
     file::{
         metadata::KeyValue,
-        properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr},
+        properties::{
+            EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr,
+        },
         writer::SerializedFileWriter,
     },
     schema::types::{ColumnPath, SchemaDescriptor},
@@ -36,13 +43,15 @@ use self::encoding::ColumnEncoding;
 use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
 use crate::{Error, OutputCompression, Result, output::Output};
 
-/// Bytes of the first rows of a row group, from which the encodings of its columns are chosen. The batch that exceeds this
-/// number is the last of them.
+/// Bytes of the first rows of a row group, from which the encodings of its columns are chosen. The
+/// batch that exceeds this number is the last of them.
 const FIRST_ROWS_BYTES: usize = 8 << 20;
 
-/// Maximum columns with a Bloom filter. Each takes up to 16 MiB per worker before it is reduced to the size that its values need.
+/// Maximum columns with a Bloom filter. Each takes up to 16 MiB per worker before it is reduced to
+/// the size that its values need.
 const MAX_BLOOM_FILTERS: usize = 64;
-/// The probability that a Bloom filter does not exclude a value that its row group does not have. That of DuckDB and Spark.
+/// The probability that a Bloom filter does not exclude a value that its row group does not have.
+/// That of DuckDB and Spark.
 const BLOOM_FILTER_FPP: f64 = 0.01;
 /// The fewest encoded bytes that a distinct value is expected to take.
 const DISTINCT_BYTES: usize = 8;
@@ -70,10 +79,14 @@ impl FileFormat for ParquetFileFormat {
 
     fn create(&self, path: &Path, output: Output) -> Result<ParquetFileWriter> {
         let writer = self.begin(output).map_err(|e| Error::parquet(path, e))?;
-        Ok(ParquetFileWriter { path: path.to_owned(), writer })
+        Ok(ParquetFileWriter {
+            path: path.to_owned(),
+            writer,
+        })
     }
 
-    /// More than any limit: a worker waits until its row group is written, so that it never holds two.
+    /// More than any limit: a worker waits until its row group is written, so that it never holds
+    /// two.
     fn held_bytes(_group: &Self::Piece) -> usize {
         usize::MAX
     }
@@ -84,13 +97,19 @@ impl RowFormat for ParquetFileFormat {
 
     fn encoder(&self) -> Result<RowGroupEncoder<'_>> {
         self.check_bloom_filters()?;
-        Ok(RowGroupEncoder { format: self, group: RowGroup::new(self) })
+        Ok(RowGroupEncoder {
+            format: self,
+            group: RowGroup::new(self),
+        })
     }
 }
 
 impl ParquetFileFormat {
     fn begin(&self, output: Output) -> Result<InnerWriter, ParquetError> {
-        let (root, properties) = (self.columns.parquet.root_schema_ptr(), self.properties(&[])?);
+        let (root, properties) = (
+            self.columns.parquet.root_schema_ptr(),
+            self.properties(&[])?,
+        );
         let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
         writer.write_all(checksums::MARK)?;
         writer.flush()?;
@@ -98,17 +117,29 @@ impl ParquetFileFormat {
         Ok(writer)
     }
 
-    /// The column writers of a row group that begins with `first_rows`, which determine the encodings.
-    fn column_writers(&self, first_rows: &[RecordBatch]) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
-        let (root, properties) = (self.columns.parquet.root_schema_ptr(), self.properties(first_rows)?);
+    /// The column writers of a row group that begins with `first_rows`, which determine the
+    /// encodings.
+    fn column_writers(
+        &self,
+        first_rows: &[RecordBatch],
+    ) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
+        let (root, properties) = (
+            self.columns.parquet.root_schema_ptr(),
+            self.properties(first_rows)?,
+        );
         // Column writers can be created only from a file writer, which is otherwise not used.
         let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
-        ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.columns.arrow)).create_column_writers(0)
+        ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.columns.arrow))
+            .create_column_writers(0)
     }
 
     /// The encoding of each column of a row group that begins with `first_rows`, by its name.
     fn encodings(&self, first_rows: &[RecordBatch]) -> HashMap<&str, ColumnEncoding> {
-        let values_of = |column: usize| first_rows.iter().filter_map(move |batch| batch.columns().get(column));
+        let values_of = |column: usize| {
+            first_rows
+                .iter()
+                .filter_map(move |batch| batch.columns().get(column))
+        };
         let fields = self.columns.arrow.fields();
         let is_wide = fields.len() > encoding::MAX_COLUMNS;
         let min_values = if is_wide { encoding::MIN_VALUES } else { 0 };
@@ -119,13 +150,21 @@ impl ParquetFileFormat {
             }
             let chosen = match role_of(field) {
                 Some(Role::Exact) => encoding::choose_for_exact(values_of(column)),
-                _ => encoding::choose(values_of(column), min_values, deltas < encoding::MAX_DELTA_COLUMNS),
+                _ => encoding::choose(
+                    values_of(column),
+                    min_values,
+                    deltas < encoding::MAX_DELTA_COLUMNS,
+                ),
             };
             dictionaries += usize::from(chosen == ColumnEncoding::Dictionary);
             deltas += usize::from(chosen == ColumnEncoding::Delta);
             chosen
         };
-        fields.iter().enumerate().map(|(column, field)| (field.name().as_str(), choose(column, field))).collect()
+        fields
+            .iter()
+            .enumerate()
+            .map(|(column, field)| (field.name().as_str(), choose(column, field)))
+            .collect()
     }
 
     /// Checks the number of Bloom filters.
@@ -142,29 +181,38 @@ impl ParquetFileFormat {
         }
     }
 
-    /// The maximum number of distinct values in a row group of this column. The values in each of the first rows are an
-    /// estimate of those in all rows.
+    /// The maximum number of distinct values in a row group of this column. The values in each of
+    /// the first rows are an estimate of those in all rows.
     fn max_distinct(&self, first_rows: &[RecordBatch], column: usize) -> u64 {
         let rows: usize = first_rows.iter().map(RecordBatch::num_rows).sum();
-        let arrays = first_rows.iter().filter_map(|batch| batch.columns().get(column));
+        let arrays = first_rows
+            .iter()
+            .filter_map(|batch| batch.columns().get(column));
         let values: usize = arrays.map(|array| encoding::leaf(array).len()).sum();
         let per_row = values.div_ceil(rows.max(1)).max(1);
-        let values = per_row.saturating_mul(self.group_rows).min(self.group_bytes / DISTINCT_BYTES);
+        let values = per_row
+            .saturating_mul(self.group_rows)
+            .min(self.group_bytes / DISTINCT_BYTES);
         values.max(1) as u64
     }
 
-    /// Adds the Bloom filters. Their number of distinct values is a maximum: the writer makes a filter as small as its values
-    /// allow. Booleans have none, since a row group usually has both of them.
+    /// Adds the Bloom filters. Their number of distinct values is a maximum: the writer makes a
+    /// filter as small as its values allow. Booleans have none, since a row group usually has both
+    /// of them.
     fn with_bloom_filters(
         &self,
         columns: &SchemaDescriptor,
         first_rows: &[RecordBatch],
         properties: WriterPropertiesBuilder,
     ) -> WriterPropertiesBuilder {
-        let leaves =
-            columns.columns().iter().enumerate().map(|(leaf, column)| (columns.get_column_root_idx(leaf), column));
+        let leaves = columns
+            .columns()
+            .iter()
+            .enumerate()
+            .map(|(leaf, column)| (columns.get_column_root_idx(leaf), column));
         let with_filter = leaves.filter(|(root, column)| {
-            self.bloom_filters.binary_search(root).is_ok() && column.physical_type() != PhysicalType::BOOLEAN
+            self.bloom_filters.binary_search(root).is_ok()
+                && column.physical_type() != PhysicalType::BOOLEAN
         });
         with_filter.fold(properties, |properties, (root, column)| {
             let path = column.path();
@@ -178,40 +226,71 @@ impl ParquetFileFormat {
     /// The writer properties of row groups that begin with `first_rows`.
     fn properties(&self, first_rows: &[RecordBatch]) -> Result<WriterPropertiesPtr, ParquetError> {
         let encodings = self.encodings(first_rows);
-        let ParquetColumns { arrow, parquet, key_values, .. } = &self.columns;
+        let ParquetColumns {
+            arrow,
+            parquet,
+            key_values,
+            ..
+        } = &self.columns;
         let mut properties = WriterProperties::builder();
         for column in parquet.columns() {
             let path = column.path();
             // Shapes have no order, and the writer would compare their bytes.
-            if let Some(LogicalType::Geometry(_) | LogicalType::Geography(_)) = column.logical_type_ref() {
-                properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
+            if let Some(LogicalType::Geometry(_) | LogicalType::Geography(_)) =
+                column.logical_type_ref()
+            {
+                properties =
+                    properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
             }
-            let encoding = path.parts().first().and_then(|field| encodings.get(field.as_str()));
+            let encoding = path
+                .parts()
+                .first()
+                .and_then(|field| encodings.get(field.as_str()));
             if encoding == Some(&ColumnEncoding::Long) {
                 properties = properties
                     .set_column_statistics_enabled(path.clone(), EnabledStatistics::None)
                     .set_column_data_page_size_limit(path.clone(), usize::MAX);
             }
-            let plain = |builder: WriterPropertiesBuilder| builder.set_column_dictionary_enabled(path.clone(), false);
+            let plain = |builder: WriterPropertiesBuilder| {
+                builder.set_column_dictionary_enabled(path.clone(), false)
+            };
             properties = match encoding {
                 None | Some(ColumnEncoding::Dictionary) => properties,
                 // Two columns of one name may have two types.
                 Some(ColumnEncoding::Delta) if column.physical_type() == PhysicalType::INT64 => {
-                    plain(properties).set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
+                    plain(properties)
+                        .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
                 }
-                Some(ColumnEncoding::Delta | ColumnEncoding::Plain | ColumnEncoding::Long) => plain(properties),
+                Some(ColumnEncoding::Delta | ColumnEncoding::Plain | ColumnEncoding::Long) => {
+                    plain(properties)
+                }
             };
         }
-        let exact = arrow.fields().iter().filter(|field| role_of(field) == Some(Role::Exact));
-        // An exact form is often a number of a few bytes. This encoding stores lengths as deltas and not in 4 bytes each.
+        let exact = arrow
+            .fields()
+            .iter()
+            .filter(|field| role_of(field) == Some(Role::Exact));
+        // An exact form is often a number of a few bytes. This encoding stores lengths as deltas
+        // and not in 4 bytes each.
         let properties = exact.fold(properties, |builder, field| {
-            builder.set_column_encoding(ColumnPath::from(field.name().as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
+            builder.set_column_encoding(
+                ColumnPath::from(field.name().as_str()),
+                Encoding::DELTA_LENGTH_BYTE_ARRAY,
+            )
         });
-        let statistics = if self.page_index { EnabledStatistics::Page } else { EnabledStatistics::Chunk };
+        let statistics = if self.page_index {
+            EnabledStatistics::Page
+        } else {
+            EnabledStatistics::Chunk
+        };
         let mut properties = self
             .with_bloom_filters(parquet, first_rows, properties)
             .set_compression(self.parquet_compression()?)
-            .set_created_by(format!("{}{}", checksums::CREATED_BY, env!("CARGO_PKG_VERSION")))
+            .set_created_by(format!(
+                "{}{}",
+                checksums::CREATED_BY,
+                env!("CARGO_PKG_VERSION")
+            ))
             .set_statistics_enabled(statistics)
             .set_offset_index_disabled(!self.page_index)
             .set_max_row_group_row_count(Some(self.group_rows))
@@ -230,9 +309,10 @@ impl ParquetFileFormat {
                 ParquetCompression::ZSTD(self.level.map_or_else(|| Ok(Default::default()), zstd)?)
             }
             OutputCompression::Snappy => ParquetCompression::SNAPPY,
-            OutputCompression::Gzip => {
-                ParquetCompression::GZIP(self.level.map_or_else(|| Ok(Default::default()), GzipLevel::try_new)?)
-            }
+            OutputCompression::Gzip => ParquetCompression::GZIP(
+                self.level
+                    .map_or_else(|| Ok(Default::default()), GzipLevel::try_new)?,
+            ),
             OutputCompression::Lz4 => ParquetCompression::LZ4_RAW,
             OutputCompression::None | OutputCompression::Zlib | OutputCompression::Original => {
                 ParquetCompression::UNCOMPRESSED
@@ -250,7 +330,12 @@ pub(crate) struct RowGroupEncoder<'f> {
 impl RowEncoder for RowGroupEncoder<'_> {
     type Piece = Vec<ArrowColumnChunk>;
 
-    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Self::Piece>) -> Result<()> {
+    fn encode(
+        &mut self,
+        path: &Path,
+        batch: RecordBatch,
+        write: &mut WritePiece<'_, Self::Piece>,
+    ) -> Result<()> {
         let batch = self.format.columns.cast(path, batch)?;
         if encoding::has_long_value(&batch) {
             self.end_unit(path, write)?;
@@ -258,8 +343,11 @@ impl RowEncoder for RowGroupEncoder<'_> {
             return self.end_unit(path, write);
         }
         for part in parts(batch.num_rows(), self.format.group_rows, self.group.rows) {
-            self.group.write(path, batch.slice(part.start, part.len()))?;
-            if self.group.rows >= self.format.group_rows || self.group.bytes() >= self.format.group_bytes {
+            self.group
+                .write(path, batch.slice(part.start, part.len()))?;
+            if self.group.rows >= self.format.group_rows
+                || self.group.bytes() >= self.format.group_bytes
+            {
                 self.end_unit(path, write)?;
             }
         }
@@ -268,11 +356,16 @@ impl RowEncoder for RowGroupEncoder<'_> {
 
     fn end_unit(&mut self, path: &Path, write: &mut WritePiece<'_, Self::Piece>) -> Result<()> {
         let group = mem::replace(&mut self.group, RowGroup::new(self.format));
-        if group.rows > 0 { write(group.close(path)?) } else { Ok(()) }
+        if group.rows > 0 {
+            write(group.close(path)?)
+        } else {
+            Ok(())
+        }
     }
 }
 
-/// Splits a batch of `batch` rows at the ends of row groups of `group_rows` rows. The current row group has `rows`.
+/// Splits a batch of `batch` rows at the ends of row groups of `group_rows` rows. The current row
+/// group has `rows`.
 fn parts(batch: usize, group_rows: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     let mut remaining = group_rows.max(1) - rows;
@@ -298,7 +391,13 @@ struct RowGroup<'f> {
 
 impl<'f> RowGroup<'f> {
     fn new(format: &'f ParquetFileFormat) -> Self {
-        Self { format, first_rows: Vec::new(), columns: Vec::new(), has_nan: Vec::new(), rows: 0 }
+        Self {
+            format,
+            first_rows: Vec::new(),
+            columns: Vec::new(),
+            has_nan: Vec::new(),
+            rows: 0,
+        }
     }
 
     fn write(&mut self, path: &Path, batch: RecordBatch) -> Result<()> {
@@ -311,7 +410,11 @@ impl<'f> RowGroup<'f> {
         }
         self.first_rows.push(batch);
         let is_enough = self.rows >= encoding::VALUES || self.bytes() >= FIRST_ROWS_BYTES;
-        if is_enough { self.begin().map_err(|e| Error::parquet(path, e)) } else { Ok(()) }
+        if is_enough {
+            self.begin().map_err(|e| Error::parquet(path, e))
+        } else {
+            Ok(())
+        }
     }
 
     /// Chooses the encodings, and encodes the first rows.
@@ -327,7 +430,9 @@ impl<'f> RowGroup<'f> {
         // The types of the batch, which may have views where the file has plain types.
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let array_has_nan = float_chunks::has_nan(array);
-            for (leaf, (column, has_nan)) in compute_leaves(field, array)?.iter().zip(columns.by_ref()) {
+            for (leaf, (column, has_nan)) in
+                compute_leaves(field, array)?.iter().zip(columns.by_ref())
+            {
                 column.write(leaf)?;
                 *has_nan |= array_has_nan;
             }
@@ -337,13 +442,28 @@ impl<'f> RowGroup<'f> {
 
     /// Bytes of the encoded rows, and of the first rows before they are encoded.
     fn bytes(&self) -> usize {
-        let waiting: usize = self.first_rows.iter().map(RecordBatch::get_array_memory_size).sum();
-        waiting + self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum::<usize>()
+        let waiting: usize = self
+            .first_rows
+            .iter()
+            .map(RecordBatch::get_array_memory_size)
+            .sum();
+        waiting
+            + self
+                .columns
+                .iter()
+                .map(ArrowColumnWriter::get_estimated_total_bytes)
+                .sum::<usize>()
     }
 
     fn close(mut self, path: &Path) -> Result<Vec<ArrowColumnChunk>> {
-        let begun = if self.columns.is_empty() { self.begin() } else { Ok(()) };
-        begun.and_then(|()| self.chunks()).map_err(|e| Error::parquet(path, e))
+        let begun = if self.columns.is_empty() {
+            self.begin()
+        } else {
+            Ok(())
+        };
+        begun
+            .and_then(|()| self.chunks())
+            .map_err(|e| Error::parquet(path, e))
     }
 
     fn chunks(self) -> Result<Vec<ArrowColumnChunk>, ParquetError> {
@@ -382,17 +502,26 @@ impl PieceWriter for ParquetFileWriter {
     type Piece = Vec<ArrowColumnChunk>;
 
     fn write(&mut self, group: Self::Piece) -> Result<()> {
-        self.append(group).map_err(|e| Error::parquet(&self.path, e))
+        self.append(group)
+            .map_err(|e| Error::parquet(&self.path, e))
     }
 
     fn finish(self) -> Result<Output> {
         let Self { path, mut writer } = self;
         let checksums = writer.inner_mut().end_parts();
-        writer.append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), checksums.clone()));
+        writer
+            .append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), checksums.clone()));
         writer.finish().map_err(|e| Error::parquet(&path, e))?;
-        // `SerializedFileWriter::into_inner` converts an I/O error, such as a closed pipe, to a string.
-        writer.inner_mut().end(&checksums).map_err(|e| Error::io(&path, e))?;
-        writer.inner_mut().take_inner().map_err(|e| Error::io(&path, e))
+        // `SerializedFileWriter::into_inner` converts an I/O error, such as a closed pipe, to a
+        // string.
+        writer
+            .inner_mut()
+            .end(&checksums)
+            .map_err(|e| Error::io(&path, e))?;
+        writer
+            .inner_mut()
+            .take_inner()
+            .map_err(|e| Error::io(&path, e))
     }
 }
 
@@ -419,8 +548,13 @@ mod tests {
         };
         let batches = [batch];
         let encodings = format.encodings(&batches);
-        let deltas = encodings.values().filter(|encoding| **encoding == ColumnEncoding::Delta);
-        assert_eq!((encodings.len(), deltas.count()), (100, encoding::MAX_DELTA_COLUMNS));
+        let deltas = encodings
+            .values()
+            .filter(|encoding| **encoding == ColumnEncoding::Delta);
+        assert_eq!(
+            (encodings.len(), deltas.count()),
+            (100, encoding::MAX_DELTA_COLUMNS)
+        );
         assert_eq!(encodings["c0"], ColumnEncoding::Delta);
     }
 }

@@ -19,8 +19,12 @@ pub(in crate::validation) struct BoolCheck {
 impl BoolCheck {
     /// Creates the check of a domain.
     pub(super) fn new(domain: &BoolDomain) -> Self {
-        let strings = [&domain.true_value, &domain.false_value].into_iter().flatten();
-        Self { strings: strings.map(|value| value.as_bytes().into()).collect() }
+        let strings = [&domain.true_value, &domain.false_value]
+            .into_iter()
+            .flatten();
+        Self {
+            strings: strings.map(|value| value.as_bytes().into()).collect(),
+        }
     }
 
     /// Reports a string that is neither the `true_value` nor the `false_value`.
@@ -53,9 +57,16 @@ impl FeatureValidator<'_> {
         self.validate_bool_ints(values);
         self.validate_bool_floats(values);
         let all = strings(values);
-        let found = self.report_if_found(AnomalyKind::BoolTypeUnexpectedString, "Non-boolean values", |validator| {
-            format!("Values that are neither the true_value nor the false_value: {}.", validator.unexpected_text(all))
-        });
+        let found = self.report_if_found(
+            AnomalyKind::BoolTypeUnexpectedString,
+            "Non-boolean values",
+            |validator| {
+                format!(
+                    "Values that are neither the true_value nor the false_value: {}.",
+                    validator.unexpected_text(all)
+                )
+            },
+        );
         if found {
             self.feature.domain_info = None;
         }
@@ -63,25 +74,49 @@ impl FeatureValidator<'_> {
 
     /// Replaces the domain by an `IntDomain` where integers are neither 0 nor 1.
     fn validate_bool_ints(&mut self, values: &FeatureAccumulator) {
-        let (min, max) = values.ints.as_ref().and_then(|ints| ints.finite).unwrap_or_default();
-        let text = |example: i64| move |_: &Self| format!("There are integers other than 0 and 1, such as {example}.");
+        let (min, max) = values
+            .ints
+            .as_ref()
+            .and_then(|ints| ints.finite)
+            .unwrap_or_default();
+        let text = |example: i64| {
+            move |_: &Self| format!("There are integers other than 0 and 1, such as {example}.")
+        };
         // TFDV reports one of the two.
-        let found = self.report_if_found(AnomalyKind::BoolTypeSmallInt, "Non-boolean values", text(min))
-            || self.report_if_found(AnomalyKind::BoolTypeBigInt, "Non-boolean values", text(max));
+        let found =
+            self.report_if_found(
+                AnomalyKind::BoolTypeSmallInt,
+                "Non-boolean values",
+                text(min),
+            ) || self.report_if_found(AnomalyKind::BoolTypeBigInt, "Non-boolean values", text(max));
         if found {
-            let domain = IntDomain { min: Some(min), max: Some(max), ..IntDomain::default() };
+            let domain = IntDomain {
+                min: Some(min),
+                max: Some(max),
+                ..IntDomain::default()
+            };
             self.feature.domain_info = Some(DomainInfo::IntDomain(domain));
         }
     }
 
     /// Replaces the domain by a `FloatDomain` where floats are neither 0 nor 1.
     fn validate_bool_floats(&mut self, values: &FeatureAccumulator) {
-        let (min, max) = values.floats.as_ref().map(|floats| floats.range()).unwrap_or_default();
-        let found = self.report_if_found(AnomalyKind::BoolTypeUnexpectedFloat, "Non-boolean values", |_| {
-            format!("There are numbers other than 0 and 1, from {min} to {max}.")
-        });
+        let (min, max) = values
+            .floats
+            .as_ref()
+            .map(|floats| floats.range())
+            .unwrap_or_default();
+        let found = self.report_if_found(
+            AnomalyKind::BoolTypeUnexpectedFloat,
+            "Non-boolean values",
+            |_| format!("There are numbers other than 0 and 1, from {min} to {max}."),
+        );
         if found {
-            let domain = || FloatDomain { min: Some(min as f32), max: Some(max as f32), ..FloatDomain::default() };
+            let domain = || FloatDomain {
+                min: Some(min as f32),
+                max: Some(max as f32),
+                ..FloatDomain::default()
+            };
             // The range is NaN where all values are NaN.
             self.feature.domain_info = (!min.is_nan()).then(|| DomainInfo::FloatDomain(domain()));
         }

@@ -1,4 +1,5 @@
-//! `FloatDomain`: floats, and strings that are floats, within a range; optionally without NaN and infinity.
+//! `FloatDomain`: floats, and strings that are floats, within a range; optionally without NaN and
+//! infinity.
 
 use super::{parse, strings};
 use crate::{
@@ -7,7 +8,8 @@ use crate::{
     validation::{anomaly::AnomalyKind, feature_validator::FeatureValidator},
 };
 
-/// Checks values against a `FloatDomain`. Both bounds are inclusive; one that is not set is infinite.
+/// Checks values against a `FloatDomain`. Both bounds are inclusive; one that is not set is
+/// infinite.
 #[derive(Clone, Debug)]
 pub(in crate::validation) struct FloatCheck {
     min: f32,
@@ -56,13 +58,22 @@ impl FeatureValidator<'_> {
     /// Reports values that violate the domain, and widens or drops it.
     pub(super) fn validate_floats(&mut self, values: &FeatureAccumulator) {
         let all = strings(values);
-        let not_float = self.report_if_found(AnomalyKind::FloatTypeStringNotFloat, "Invalid values", |validator| {
-            format!("Values that are not numbers: {}.", validator.unexpected_text(all))
+        let not_float = self.report_if_found(
+            AnomalyKind::FloatTypeStringNotFloat,
+            "Invalid values",
+            |validator| {
+                format!(
+                    "Values that are not numbers: {}.",
+                    validator.unexpected_text(all)
+                )
+            },
+        );
+        let nan = self.report_if_found(AnomalyKind::FloatTypeHasNan, "Invalid values", |_| {
+            "There are NaNs.".to_owned()
         });
-        let nan =
-            self.report_if_found(AnomalyKind::FloatTypeHasNan, "Invalid values", |_| "There are NaNs.".to_owned());
-        let infinite = self
-            .report_if_found(AnomalyKind::FloatTypeHasInf, "Invalid values", |_| "There are infinities.".to_owned());
+        let infinite = self.report_if_found(AnomalyKind::FloatTypeHasInf, "Invalid values", |_| {
+            "There are infinities.".to_owned()
+        });
         if not_float {
             self.feature.domain_info = None;
             return;
@@ -73,8 +84,16 @@ impl FeatureValidator<'_> {
         if let Some(DomainInfo::FloatDomain(domain)) = &mut self.feature.domain_info {
             domain.disallow_nan = domain.disallow_nan.filter(|_| !nan);
             domain.disallow_inf = domain.disallow_inf.filter(|_| !infinite);
-            domain.min = if small { min.map(|min| min as f32) } else { domain.min };
-            domain.max = if big { max.map(|max| max as f32) } else { domain.max };
+            domain.min = if small {
+                min.map(|min| min as f32)
+            } else {
+                domain.min
+            };
+            domain.max = if big {
+                max.map(|max| max as f32)
+            } else {
+                domain.max
+            };
         }
     }
 }

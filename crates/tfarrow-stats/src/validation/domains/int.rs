@@ -7,7 +7,8 @@ use crate::{
     validation::{anomaly::AnomalyKind, feature_validator::FeatureValidator},
 };
 
-/// Checks values against an `IntDomain`. Both bounds are inclusive; one that is not set is the extreme of an `i64`.
+/// Checks values against an `IntDomain`. Both bounds are inclusive; one that is not set is the
+/// extreme of an `i64`.
 #[derive(Clone, Debug)]
 pub(in crate::validation) struct IntCheck {
     min: i64,
@@ -17,7 +18,10 @@ pub(in crate::validation) struct IntCheck {
 impl IntCheck {
     /// Creates the check of a domain.
     pub(super) fn new(domain: &IntDomain) -> Self {
-        Self { min: domain.min.unwrap_or(i64::MIN), max: domain.max.unwrap_or(i64::MAX) }
+        Self {
+            min: domain.min.unwrap_or(i64::MIN),
+            max: domain.max.unwrap_or(i64::MAX),
+        }
     }
 
     /// Reports a string that is not an integer, or whose integer is out of range.
@@ -44,9 +48,16 @@ impl FeatureValidator<'_> {
     pub(super) fn validate_ints(&mut self, values: &FeatureAccumulator) {
         let all = strings(values);
         let range = values.ints.as_ref().and_then(|ints| ints.finite);
-        let not_int = self.report_if_found(AnomalyKind::IntTypeNotIntString, "Invalid values", |validator| {
-            format!("Values that are not integers: {}.", validator.unexpected_text(all))
-        });
+        let not_int = self.report_if_found(
+            AnomalyKind::IntTypeNotIntString,
+            "Invalid values",
+            |validator| {
+                format!(
+                    "Values that are not integers: {}.",
+                    validator.unexpected_text(all)
+                )
+            },
+        );
         if not_int {
             self.feature.domain_info = None;
             return;

@@ -1,9 +1,9 @@
-//! The domains of a schema, a file each: the check of every value during the pass, and the anomalies and the updated
-//! domain after it. They follow TFDV's `string_domain_util.cc`, `bool_domain_util.cc`, `int_domain_util.cc` and
-//! `float_domain_util.cc`.
+//! The domains of a schema, a file each: the check of every value during the pass, and the
+//! anomalies and the updated domain after it. They follow TFDV's `string_domain_util.cc`,
+//! `bool_domain_util.cc`, `int_domain_util.cc` and `float_domain_util.cc`.
 //!
-//! A domain applies to values of several kinds: an `IntDomain`, for instance, to integers and to strings that are
-//! integers.
+//! A domain applies to values of several kinds: an `IntDomain`, for instance, to integers and to
+//! strings that are integers.
 
 mod bool;
 mod float;
@@ -38,17 +38,19 @@ pub(super) enum DomainCheck {
 }
 
 impl DomainCheck {
-    /// Creates the check of the domain of a feature. `domains` are the string domains that features refer to by name.
+    /// Creates the check of the domain of a feature. `domains` are the string domains that features
+    /// refer to by name.
     pub(super) fn new(feature: &Feature, domains: &StringDomains<'_>) -> Self {
         match &feature.domain_info {
-            Some(DomainInfo::Domain(name)) => {
-                domains.get(name.as_str()).map_or(Self::Any, |domain| Self::Strings(StringCheck::new(domain)))
-            }
+            Some(DomainInfo::Domain(name)) => domains
+                .get(name.as_str())
+                .map_or(Self::Any, |domain| Self::Strings(StringCheck::new(domain))),
             Some(DomainInfo::StringDomain(domain)) => Self::Strings(StringCheck::new(domain)),
             Some(DomainInfo::BoolDomain(domain)) => Self::Bools(BoolCheck::new(domain)),
             Some(DomainInfo::IntDomain(domain)) => Self::Ints(IntCheck::new(domain)),
             Some(DomainInfo::FloatDomain(domain)) => Self::Floats(FloatCheck::new(domain)),
-            // Values of image, natural-language, machine-identifier, URL and time domains are not checked.
+            // Values of image, natural-language, machine-identifier, URL and time domains are not
+            // checked.
             _ => Self::Any,
         }
     }

@@ -10,7 +10,8 @@ use crate::{
     message::{ColumnOfField, FieldPlan, MessagePlan, NumberWire, ValuePlan},
 };
 
-/// The fields of a message: part of a record, or concatenated from several pieces; `None` for no message.
+/// The fields of a message: part of a record, or concatenated from several pieces; `None` for no
+/// message.
 pub(super) type Body<'a> = Option<Cow<'a, [u8]>>;
 
 /// The messages of one field in a batch.
@@ -33,7 +34,11 @@ pub(super) struct FieldValues<T> {
 
 impl<T> FieldValues<T> {
     fn new(messages: usize) -> Self {
-        Self { values: Vec::new(), ends: Vec::with_capacity(messages), before_row: 0 }
+        Self {
+            values: Vec::new(),
+            ends: Vec::with_capacity(messages),
+            before_row: 0,
+        }
     }
 
     /// Number of values in the messages before the current one.
@@ -41,10 +46,17 @@ impl<T> FieldValues<T> {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Checks that `count` more values of `cells` array elements each are within the limit for one record.
+    /// Checks that `count` more values of `cells` array elements each are within the limit for one
+    /// record.
     fn check(&self, count: usize, cells: usize, most: usize) -> wire::Result<()> {
-        let found = (self.values.len() - self.before_row).saturating_add(count).saturating_mul(cells);
-        if found <= most { Ok(()) } else { Err(WireError::ManyValues) }
+        let found = (self.values.len() - self.before_row)
+            .saturating_add(count)
+            .saturating_mul(cells);
+        if found <= most {
+            Ok(())
+        } else {
+            Err(WireError::ManyValues)
+        }
     }
 }
 
@@ -63,7 +75,9 @@ impl Gathered<'_> {
         match field.column.as_ref().map(|column| &column.value) {
             None => Self::Skipped,
             Some(ValuePlan::Number(..)) => Self::Numbers(FieldValues::new(messages)),
-            Some(ValuePlan::Bytes(..) | ValuePlan::Message { .. }) => Self::Slices(FieldValues::new(messages)),
+            Some(ValuePlan::Bytes(..) | ValuePlan::Message { .. }) => {
+                Self::Slices(FieldValues::new(messages))
+            }
         }
     }
 
@@ -106,9 +120,10 @@ impl Gathered<'_> {
 /// Collects the values of each field of a level, in the order of the plan's fields.
 ///
 /// # Errors
-/// A message that does not parse or exceeds a limit, or that has a field that its type does not define if the context
-/// is strict; repeated messages of more array elements than a record or a batch can have; and more values in a batch than
-/// [`Limits::values`](crate::Limits::values) allows for a record.
+/// A message that does not parse or exceeds a limit, or that has a field that its type does not
+/// define if the context is strict; repeated messages of more array elements than a record or a
+/// batch can have; and more values in a batch than [`Limits::values`](crate::Limits::values) allows
+/// for a record.
 pub(super) fn gather<'a>(
     plan: &MessagePlan,
     level: &'a Level<'_>,
@@ -121,13 +136,34 @@ pub(super) fn gather<'a>(
         if last_row.replace(*row) != Some(*row) {
             gathered.iter_mut().for_each(Gathered::begin_row);
         }
-        let fault = |kind| ColumnError::Row { row: *row as usize, kind };
-        let mut walk = MessageWalk { plan, gathered: &mut gathered, context, row: *row, unknown: None };
+        let fault = |kind| ColumnError::Row {
+            row: *row as usize,
+            kind,
+        };
+        let mut walk = MessageWalk {
+            plan,
+            gathered: &mut gathered,
+            context,
+            row: *row,
+            unknown: None,
+        };
         let walked = walk.message(body.as_deref().unwrap_or_default());
-        walked.map_err(|error| fault(ErrorKind::Message { name: plan.name.to_string(), error }))?;
+        walked.map_err(|error| {
+            fault(ErrorKind::Message {
+                name: plan.name.to_string(),
+                error,
+            })
+        })?;
         if let Some(field) = walk.unknown.filter(|_| context.strict) {
-            let is_extension = plan.extensions.iter().any(|numbers| numbers.contains(&field));
-            return Err(fault(ErrorKind::UnknownField { name: plan.name.to_string(), field, is_extension }));
+            let is_extension = plan
+                .extensions
+                .iter()
+                .any(|numbers| numbers.contains(&field));
+            return Err(fault(ErrorKind::UnknownField {
+                name: plan.name.to_string(),
+                field,
+                is_extension,
+            }));
         }
         gathered.iter_mut().for_each(Gathered::end);
         context.cells.check_batch()?;
@@ -136,11 +172,19 @@ pub(super) fn gather<'a>(
     Ok(gathered)
 }
 
-/// Checks the number of array elements of a level, of which one record has fewer than `most` for each field.
+/// Checks the number of array elements of a level, of which one record has fewer than `most` for
+/// each field.
 fn check_batch(plan: &MessagePlan, gathered: &[Gathered<'_>], most: usize) -> Result<()> {
     for (field, gathered) in plan.fields.iter().zip(gathered) {
-        let cells = field.column.as_ref().map_or(0, |column| column.value.cells());
-        within("values of messages in a batch", gathered.len().saturating_mul(cells), most as u64)?;
+        let cells = field
+            .column
+            .as_ref()
+            .map_or(0, |column| column.value.cells());
+        within(
+            "values of messages in a batch",
+            gathered.len().saturating_mul(cells),
+            most as u64,
+        )?;
     }
     Ok(())
 }
@@ -165,14 +209,25 @@ impl<'a> MessageWalk<'_, 'a, '_> {
                 self.unknown(&mut rest, tag)?;
                 continue;
             };
-            let Some(field) = self.plan.fields.get(index) else { continue };
-            guess = if field.column.as_ref().is_some_and(|column| column.arity.is_many()) { index } else { index + 1 };
+            let Some(field) = self.plan.fields.get(index) else {
+                continue;
+            };
+            guess = if field
+                .column
+                .as_ref()
+                .is_some_and(|column| column.arity.is_many())
+            {
+                index
+            } else {
+                index + 1
+            };
             self.field(index, field, tag, &mut rest)?;
         }
         Ok(())
     }
 
-    /// Skips a field that the message does not define, or that has another wire type than its definition.
+    /// Skips a field that the message does not define, or that has another wire type than its
+    /// definition.
     #[cold]
     fn unknown(&mut self, rest: &mut &[u8], tag: wire::Tag) -> wire::Result<()> {
         self.unknown.get_or_insert(tag.0);
@@ -181,7 +236,13 @@ impl<'a> MessageWalk<'_, 'a, '_> {
     }
 
     /// Reads the value of a field, which replaces those of the other members of its `oneof`.
-    fn field(&mut self, index: usize, field: &FieldPlan, tag: wire::Tag, rest: &mut &'a [u8]) -> wire::Result<()> {
+    fn field(
+        &mut self,
+        index: usize,
+        field: &FieldPlan,
+        tag: wire::Tag,
+        rest: &mut &'a [u8],
+    ) -> wire::Result<()> {
         if !field.accepts(tag.1) {
             return self.unknown(rest, tag);
         }
@@ -223,7 +284,9 @@ impl<'a> MessageWalk<'_, 'a, '_> {
     /// Removes the values of the other members of the `oneof` of a field.
     #[inline]
     fn clear_others(&mut self, index: usize, field: &FieldPlan) {
-        let Some(members) = field.oneof.and_then(|oneof| self.plan.oneofs.get(oneof)) else { return };
+        let Some(members) = field.oneof.and_then(|oneof| self.plan.oneofs.get(oneof)) else {
+            return;
+        };
         for other in members.iter().filter(|other| **other != index) {
             if let Some(gathered) = self.gathered.get_mut(*other) {
                 gathered.clear();
@@ -232,8 +295,8 @@ impl<'a> MessageWalk<'_, 'a, '_> {
     }
 }
 
-/// Adds a value of bytes. Of several values of a field that is not repeated, the last one counts, and messages are
-/// concatenated.
+/// Adds a value of bytes. Of several values of a field that is not repeated, the last one counts,
+/// and messages are concatenated.
 fn push<'a>(
     column: &ColumnOfField,
     value: &ValuePlan,
@@ -242,11 +305,24 @@ fn push<'a>(
     most: usize,
 ) -> wire::Result<()> {
     let before = slices.before();
-    match slices.values.get_mut(before..).and_then(<[_]>::last_mut).filter(|_| !column.arity.is_many()) {
+    match slices
+        .values
+        .get_mut(before..)
+        .and_then(<[_]>::last_mut)
+        .filter(|_| !column.arity.is_many())
+    {
         Some(piece) if value.merges() => piece.to_mut().extend_from_slice(body),
         Some(replaced) => *replaced = Cow::Borrowed(body),
         None => {
-            slices.check(1, if column.arity.is_many() { value.cells() } else { 1 }, most)?;
+            slices.check(
+                1,
+                if column.arity.is_many() {
+                    value.cells()
+                } else {
+                    1
+                },
+                most,
+            )?;
             slices.values.push(Cow::Borrowed(body));
         }
     }
@@ -266,11 +342,18 @@ fn number(wire: NumberWire, rest: &mut &[u8]) -> wire::Result<i64> {
 }
 
 /// Reads packed numbers.
-fn packed(wire: NumberWire, packed: &[u8], numbers: &mut FieldValues<i64>, most: usize) -> wire::Result<()> {
+fn packed(
+    wire: NumberWire,
+    packed: &[u8],
+    numbers: &mut FieldValues<i64>,
+    most: usize,
+) -> wire::Result<()> {
     let (chunks_4, rest_4) = packed.as_chunks::<4>();
     let (chunks_8, rest_8) = packed.as_chunks::<8>();
     let (count, is_whole) = match wire {
-        NumberWire::Varint | NumberWire::ZigZag32 | NumberWire::ZigZag64 => (wire::count_varints(packed)?, true),
+        NumberWire::Varint | NumberWire::ZigZag32 | NumberWire::ZigZag64 => {
+            (wire::count_varints(packed)?, true)
+        }
         NumberWire::Fixed32 => (chunks_4.len(), rest_4.is_empty()),
         NumberWire::Fixed64 => (chunks_8.len(), rest_8.is_empty()),
     };
@@ -281,8 +364,14 @@ fn packed(wire: NumberWire, packed: &[u8], numbers: &mut FieldValues<i64>, most:
     let start = numbers.values.len();
     numbers.values.reserve(count);
     match wire {
-        NumberWire::Fixed32 => numbers.values.extend(chunks_4.iter().map(|four| i64::from(u32::from_le_bytes(*four)))),
-        NumberWire::Fixed64 => numbers.values.extend(chunks_8.iter().map(|eight| i64::from_le_bytes(*eight))),
+        NumberWire::Fixed32 => numbers.values.extend(
+            chunks_4
+                .iter()
+                .map(|four| i64::from(u32::from_le_bytes(*four))),
+        ),
+        NumberWire::Fixed64 => numbers
+            .values
+            .extend(chunks_8.iter().map(|eight| i64::from_le_bytes(*eight))),
         NumberWire::Varint | NumberWire::ZigZag32 | NumberWire::ZigZag64 => {
             wire::unpack_varints(packed, &mut numbers.values)?;
         }
@@ -311,22 +400,32 @@ fn zig_zag_64(bits: i64) -> i64 {
 /// Capacity of a set of keys that is kept for further maps, whatever their number of entries is.
 const SPARE_CAPACITY: usize = 64;
 
-/// Removes the entries of a map whose key a later entry of the same message has, and returns the remaining numbers of
-/// entries up to the end of each message. `keys` has the key of each entry.
-pub(super) fn last_of_keys<K: Hash + Eq>(keys: &[K], ends: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
+/// Removes the entries of a map whose key a later entry of the same message has, and returns the
+/// remaining numbers of entries up to the end of each message. `keys` has the key of each entry.
+pub(super) fn last_of_keys<K: Hash + Eq>(
+    keys: &[K],
+    ends: &[usize],
+) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut kept = Vec::with_capacity(keys.len());
     let mut kept_ends = Vec::with_capacity(ends.len());
     let new_set = || HashSet::with_hasher(foldhash::fast::RandomState::default());
     let (mut seen, mut start) = (new_set(), 0);
     for end in ends {
         let from = kept.len();
-        // Clearing takes time for the capacity, which one large map would leave to all small ones after it.
+        // Clearing takes time for the capacity, which one large map would leave to all small ones
+        // after it.
         if seen.capacity() > SPARE_CAPACITY.max(4 * (end - start)) {
             seen = new_set();
         }
         seen.clear();
         let entries = keys.get(start..*end).unwrap_or_default();
-        kept.extend((start..*end).zip(entries).rev().filter(|(_, key)| seen.insert(*key)).map(|(index, _)| index));
+        kept.extend(
+            (start..*end)
+                .zip(entries)
+                .rev()
+                .filter(|(_, key)| seen.insert(*key))
+                .map(|(index, _)| index),
+        );
         if let Some(new) = kept.get_mut(from..) {
             new.reverse();
         }
@@ -339,5 +438,8 @@ pub(super) fn last_of_keys<K: Hash + Eq>(keys: &[K], ends: &[usize]) -> Option<(
 /// The number of values that a field has in each message.
 pub(super) fn lengths(ends: &[usize]) -> Vec<usize> {
     let starts = std::iter::once(0).chain(ends.iter().copied());
-    ends.iter().zip(starts).map(|(end, start)| end - start).collect()
+    ends.iter()
+        .zip(starts)
+        .map(|(end, start)| end - start)
+        .collect()
 }

@@ -1,8 +1,9 @@
 //! Columns of protobuf messages of any type.
 //!
-//! Messages are decoded level by level. A level is all messages of one field in a batch; the first level is the records.
-//! `gather` walks the fields of each message of a level once, and collects the values of each field. `arrays` makes an
-//! array of each field; for a message field, the collected bodies are the next level.
+//! Messages are decoded level by level. A level is all messages of one field in a batch; the first
+//! level is the records. `gather` walks the fields of each message of a level once, and collects
+//! the values of each field. `arrays` makes an array of each field; for a message field, the
+//! collected bodies are the next level.
 //!
 //! ```text
 //! records     {a: 1, b: [{c: 2}, {c: 3}]}   {b: [{c: 4}]}
@@ -33,13 +34,19 @@ pub(crate) struct MessageDecoder {
 }
 
 impl MessageDecoder {
-    /// Creates a decoder of the columns of `plan`. With `strict`, a field that a message type does not define is an
-    /// error.
+    /// Creates a decoder of the columns of `plan`. With `strict`, a field that a message type does
+    /// not define is an error.
     pub(crate) fn new(plan: MessagePlan, limits: Limits, strict: bool) -> Self {
-        Self { plan, limits, strict, foreign: None }
+        Self {
+            plan,
+            limits,
+            strict,
+            foreign: None,
+        }
     }
 
-    /// Returns the number of the first field that its message does not define, and the number of such fields.
+    /// Returns the number of the first field that its message does not define, and the number of
+    /// such fields.
     pub(crate) fn foreign(&self) -> Option<(u32, u64)> {
         self.foreign
     }
@@ -49,17 +56,29 @@ impl MessageDecoder {
     /// # Errors
     /// The errors of [`decode`](Self::decode).
     pub(crate) fn check(&self, message: &[u8], chunk: &Buffer) -> Result<()> {
-        let level = Level { bodies: vec![Some(Cow::Borrowed(message))], rows: vec![0] };
+        let level = Level {
+            bodies: vec![Some(Cow::Borrowed(message))],
+            rows: vec![0],
+        };
         arrays::of_messages(&self.plan, &level, &mut self.context(1, chunk)).map(drop)
     }
 
-    /// Decodes one message for each row, to an array for each column of the plan. A row without a message gets nulls
-    /// and defaults. The messages are part of `chunk`, to which long values of view arrays refer.
+    /// Decodes one message for each row, to an array for each column of the plan. A row without a
+    /// message gets nulls and defaults. The messages are part of `chunk`, to which long values of
+    /// view arrays refer.
     ///
     /// # Errors
-    /// A message that does not parse or exceeds a limit, with its row; and arrays that exceed Arrow's offsets.
-    pub(crate) fn decode(&mut self, messages: &[Option<&[u8]>], chunk: &Buffer) -> Result<Vec<ArrayRef>> {
-        let bodies: Vec<Body<'_>> = messages.iter().map(|message| message.map(Cow::Borrowed)).collect();
+    /// A message that does not parse or exceeds a limit, with its row; and arrays that exceed
+    /// Arrow's offsets.
+    pub(crate) fn decode(
+        &mut self,
+        messages: &[Option<&[u8]>],
+        chunk: &Buffer,
+    ) -> Result<Vec<ArrayRef>> {
+        let bodies: Vec<Body<'_>> = messages
+            .iter()
+            .map(|message| message.map(Cow::Borrowed))
+            .collect();
         let rows = (0..messages.len() as u32).collect();
         let mut context = self.context(messages.len(), chunk);
         let arrays = arrays::of_messages(&self.plan, &Level { bodies, rows }, &mut context)?;
@@ -70,7 +89,13 @@ impl MessageDecoder {
     }
 
     fn context<'c>(&'c self, rows: usize, chunk: &'c Buffer) -> Context<'c> {
-        Context { chunk, limits: &self.limits, strict: self.strict, foreign: None, cells: Cells::new(rows) }
+        Context {
+            chunk,
+            limits: &self.limits,
+            strict: self.strict,
+            foreign: None,
+            cells: Cells::new(rows),
+        }
     }
 }
 
@@ -87,7 +112,8 @@ struct Context<'c> {
     cells: Cells,
 }
 
-/// The number of array elements of repeated messages, which take memory also where a message has no value.
+/// The number of array elements of repeated messages, which take memory also where a message has no
+/// value.
 struct Cells {
     /// The elements of each row.
     of_rows: Vec<usize>,
@@ -97,7 +123,10 @@ struct Cells {
 
 impl Cells {
     fn new(rows: usize) -> Self {
-        Self { of_rows: vec![0; rows], of_batch: 0 }
+        Self {
+            of_rows: vec![0; rows],
+            of_batch: 0,
+        }
     }
 
     /// Adds a message of `cells` elements in a row.
@@ -105,10 +134,16 @@ impl Cells {
     /// # Errors
     /// [`WireError::ManyMessages`] if the row has too many.
     fn add(&mut self, row: u32, cells: usize) -> wire::Result<()> {
-        let Some(of_row) = self.of_rows.get_mut(row as usize) else { return Ok(()) };
+        let Some(of_row) = self.of_rows.get_mut(row as usize) else {
+            return Ok(());
+        };
         *of_row = of_row.saturating_add(cells);
         self.of_batch = self.of_batch.saturating_add(cells);
-        if *of_row <= NESTED_CELLS { Ok(()) } else { Err(WireError::ManyMessages) }
+        if *of_row <= NESTED_CELLS {
+            Ok(())
+        } else {
+            Err(WireError::ManyMessages)
+        }
     }
 
     /// Checks the elements of all rows.
