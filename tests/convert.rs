@@ -369,6 +369,31 @@ fn the_number_of_shards_can_be_changed() {
     assert_eq!(tfarrow(&["count", text(&out)]).prints(), "200\n");
 }
 
+/// The records of small files are read at once, so that few files are open at a time.
+#[cfg(unix)]
+#[test]
+fn many_small_files_need_few_descriptors() {
+    let folder = tempdir().unwrap();
+    let source = folder.path().join("in");
+    std::fs::create_dir(&source).unwrap();
+    for number in 0..300 {
+        let shard = source.join(format!("{number}.tfrecord"));
+        std::fs::copy(path("testdata/scalar.tfrecord"), shard).unwrap();
+    }
+    let outs = ["a.parquet", "b.arrow", "c.tfrecord"].map(|name| folder.path().join(name));
+    for out in &outs {
+        let program = env!("CARGO_BIN_EXE_tfarrow");
+        let limited = std::process::Command::new("sh")
+            .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\"", program])
+            .args(["convert", text(&source), text(out), "--jobs", "8"])
+            .env("TFARROW_CONFIG", "")
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&limited.stderr);
+        assert!(limited.status.success(), "{}: {message}", out.display());
+    }
+}
+
 #[test]
 fn many_files_are_merged_into_one() {
     let folder = tempdir().unwrap();

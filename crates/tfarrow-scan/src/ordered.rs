@@ -31,10 +31,6 @@ pub trait PieceSink {
     fn cancelled() -> Self::Error;
 }
 
-/// Maximum bytes that a worker, and all finished units together, hold back before a worker waits
-/// for its turn.
-const MAX_HELD_BYTES: usize = 32 << 20;
-
 /// An output that takes the pieces of many units at once.
 pub struct Ordered<W: PieceSink> {
     state: Lock<OrderedState<W>>,
@@ -47,6 +43,9 @@ struct OrderedState<W: PieceSink> {
     /// The pieces of units that were finished before their turn, and the bytes of all of them.
     waiting: HashMap<u64, VecDeque<W::Piece>>,
     bytes: usize,
+    /// Maximum bytes that a worker, and all finished units together, hold back before a worker
+    /// waits for its turn.
+    max_held: usize,
     failed: bool,
     output: W,
 }
@@ -73,12 +72,14 @@ impl<W: PieceSink> OrderedState<W> {
 }
 
 impl<W: PieceSink> Ordered<W> {
-    /// Creates an output for units from 0 on.
-    pub fn new(output: W) -> Self {
+    /// Creates an output for units from 0 on. A worker that is ahead, and all finished units
+    /// together, hold back at most about `max_held` bytes.
+    pub fn new(output: W, max_held: usize) -> Self {
         let state = OrderedState {
             turn: 0,
             waiting: HashMap::new(),
             bytes: 0,
+            max_held,
             failed: false,
             output,
         };
@@ -142,7 +143,7 @@ impl<W: PieceSink> Ticket<'_, W> {
         self.bytes = self.bytes.saturating_add(W::held_bytes(&piece));
         self.pieces.push_back(piece);
         let state = self.ordered.state.lock();
-        if state.turn == self.number || self.bytes > MAX_HELD_BYTES {
+        if state.turn == self.number || self.bytes > state.max_held {
             self.drain(state).map(drop)
         } else {
             Ok(())
@@ -159,7 +160,7 @@ impl<W: PieceSink> Ticket<'_, W> {
         let mut state = self.ordered.state.lock();
         if state.turn != self.number
             && !state.failed
-            && state.bytes.saturating_add(self.bytes) <= MAX_HELD_BYTES
+            && state.bytes.saturating_add(self.bytes) <= state.max_held
         {
             state.bytes += self.bytes;
             state
@@ -195,6 +196,8 @@ impl<W: PieceSink> Ticket<'_, W> {
 mod tests {
     use super::*;
 
+    const MAX_HELD: usize = 1 << 20;
+
     #[derive(Default)]
     struct Sink(Vec<(u64, usize)>);
 
@@ -212,13 +215,13 @@ mod tests {
         }
 
         fn held_bytes(_: &Self::Piece) -> usize {
-            MAX_HELD_BYTES / 2
+            MAX_HELD / 2
         }
     }
 
     #[test]
     fn pieces_are_written_in_the_order_of_their_units() {
-        let ordered = Ordered::new(Sink::default());
+        let ordered = Ordered::new(Sink::default(), MAX_HELD);
         let units = Lock::new(0..50u64);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_failure_wakes_waiting_workers() {
-        let ordered = Ordered::new(Sink::default());
+        let ordered = Ordered::new(Sink::default(), MAX_HELD);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 let mut ticket = ordered.ticket(1);
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_finished_unit_does_not_wait_for_its_turn() {
-        let ordered = Ordered::new(Sink::default());
+        let ordered = Ordered::new(Sink::default(), MAX_HELD);
         let first = ordered.ticket(0);
         for unit in [2, 1] {
             let mut ticket = ordered.ticket(unit);

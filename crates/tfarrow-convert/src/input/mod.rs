@@ -163,12 +163,17 @@ impl UnitContent for RowBlock {
 /// Maximum number of workers that one reader of chunks keeps busy.
 const READ_AHEAD_WORKERS: usize = 4;
 
+/// Minimum size in bytes of a file whose records workers read by their places.
+const MIN_BY_PLACE: u64 = 16 << 20;
+
 /// How shards are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceOptions {
-    /// Whether workers read the records of plain TFRecord files by their places. The bytes are then
-    /// read twice if records are short, which is worth it for long units, and for many workers.
-    by_place: bool,
+    /// Minimum size in bytes of a plain TFRecord file whose records workers read by their places;
+    /// `None` for no files. The bytes are then read twice if records are short, which is worth it
+    /// for long units, and for many workers. The file is open until a unit with its records is
+    /// converted, so that a unit must not be made of many files.
+    by_place: Option<u64>,
     /// Whether a unit of rows can end after any row.
     pub(crate) splits: bool,
     /// The indices of the columns of Parquet and Arrow files that are read, in ascending order;
@@ -218,8 +223,8 @@ impl UnitSource for RecordSource {
 
     fn open(shard: &Shard, how: &SourceOptions, options: &ReadOptions) -> Result<Self> {
         let access = match how.by_place {
-            true => ShardAccess::open(shard, options)?,
-            false => ShardAccess::Stream(Box::new(ShardReader::open(shard, options)?)),
+            Some(least) if shard.size >= least => ShardAccess::open(shard, options)?,
+            _ => ShardAccess::Stream(Box::new(ShardReader::open(shard, options)?)),
         };
         Ok(match access {
             ShardAccess::Ranges(ranges) => Self::Ranges(ranges),
@@ -524,8 +529,9 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
         context: ReadContext<'p>,
     ) -> Self {
         let by_place = size.bytes > CHUNK_BYTES || context.workers > READ_AHEAD_WORKERS;
+        let least = MIN_BY_PLACE.max(size.bytes as u64 / 4);
         let how = SourceOptions {
-            by_place,
+            by_place: by_place.then_some(least),
             ..SourceOptions::default()
         };
         Self {

@@ -28,6 +28,10 @@ use crate::{
     progress::UnitProgress,
 };
 
+/// Maximum bytes that a worker, and all finished units of a job together, hold back before a worker
+/// waits for its turn.
+const MAX_HELD_BYTES: usize = 32 << 20;
+
 /// The names of a job's outputs.
 #[derive(Clone, Debug)]
 pub(crate) enum Naming {
@@ -357,7 +361,7 @@ impl<'p, R: Route> RouteJob<'p, R> {
         };
         let bytes = reader.bytes();
         let (outputs, input) = (
-            Ordered::new(outputs),
+            Ordered::new(outputs, MAX_HELD_BYTES),
             Lock::new(JobInput {
                 reader,
                 ended: false,

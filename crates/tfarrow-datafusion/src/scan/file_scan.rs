@@ -107,13 +107,17 @@ impl Scan {
         ahead: usize,
     ) -> BoxStream<'static, Result<RecordBatch>> {
         let (runtime, threads) = (Handle::current(), self.threads());
-        let (queue, batches) = channel(ahead);
+        // Half of the chunks wait in the queue, and half for their turn.
+        let (queue, batches) = channel(ahead.div_ceil(2));
+        let max_held = ahead.div_ceil(2).saturating_mul(self.read.chunk_bytes);
         let output = BatchSender {
             queue,
             active: Active::new(&self.active),
+            threads: Arc::new(AtomicUsize::new(1)),
         };
-        let thread =
-            SpawnedTask::spawn_blocking(move || self.run(&input, range, output, threads, &runtime));
+        let thread = SpawnedTask::spawn_blocking(move || {
+            self.run(&input, range, output, max_held, threads, &runtime)
+        });
         stream::unfold(Some((batches, thread)), next)
             .flat_map(stream::iter)
             .boxed()
@@ -125,6 +129,7 @@ impl Scan {
         input: &ScanInput,
         range: RecordRange,
         mut output: BatchSender,
+        max_held: usize,
         most: usize,
         runtime: &Handle,
     ) {
@@ -139,15 +144,16 @@ impl Scan {
             range,
             path: input.name().into(),
             lost: Lock::default(),
-            active: Arc::clone(&self.active),
+            threads: Arc::clone(&output.threads),
             scan: self,
-            output: Ordered::new(output),
+            output: Ordered::new(output, max_held),
         });
         let is_short = reading.scan.limit.is_some_and(is_few);
-        let (mut threads, mut memory) = (1, None);
+        let mut memory = None;
         while reading.step(&mut memory) {
-            if !is_short && threads < most / reading.active.load(Ordering::Relaxed).max(1) {
-                threads += 1;
+            let files = reading.scan.active.load(Ordering::Relaxed).max(1);
+            if !is_short && reading.threads.load(Ordering::Relaxed) < most / files {
+                reading.threads.fetch_add(1, Ordering::Relaxed);
                 // A helper may start late, or never if the runtime has no free thread, so this
                 // thread does not wait for it.
                 let reading = Arc::downgrade(&reading);
@@ -205,6 +211,8 @@ async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
 struct BatchSender {
     queue: Sender<Batches>,
     active: Active,
+    /// Number of threads that read the file.
+    threads: Arc<AtomicUsize>,
 }
 
 /// The stream of a file has been dropped, or another thread of the file has panicked.
@@ -218,8 +226,9 @@ impl PieceSink for BatchSender {
         match self.queue.try_send(batches) {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(batches)) => {
-                // While the threads of this file wait, another file may use their cores.
-                let _waiting = Waiting::new(&self.active.0);
+                // While the only thread of this file waits, another file may use its core.
+                let is_alone = self.threads.load(Ordering::Relaxed) == 1;
+                let _waiting = is_alone.then(|| Waiting::new(&self.active.0));
                 self.queue.blocking_send(batches).map_err(|_| Dropped)
             }
             Err(TrySendError::Closed(_)) => Err(Dropped),
@@ -293,19 +302,19 @@ struct Reading {
     chunks: AtomicU64,
     /// Bytes that were skipped before the next records, and are not reported yet.
     lost: Lock<DamageReport>,
-    /// Number of files that are currently read.
-    active: Arc<AtomicUsize>,
+    /// Number of threads that read the file.
+    threads: Arc<AtomicUsize>,
     output: Ordered<BatchSender>,
 }
 
 /// The work of a thread for the part of a file that it has taken.
-enum Entered {
+enum Entered<'a> {
     /// The bytes were skipped, or their records are before the range.
     Skipped,
-    /// The thread decodes the records, which are the chunk of this number.
-    Records(Records, u64),
-    /// The thread reports the error in place of the chunk of this number.
-    Error(Error, u64),
+    /// The thread decodes the records, and hands their batches over.
+    Records(Records, Ticket<'a, BatchSender>),
+    /// The thread reports the error.
+    Error(Error, Ticket<'a, BatchSender>),
     /// The end of the range.
     End,
 }
@@ -327,17 +336,14 @@ impl Reading {
                 .send_skipped(mem::take(&mut self.lost.lock()));
         }
         match entered {
-            Some(Entered::Records(records, chunk)) => {
-                match self.decode(records, self.output.ticket(chunk)) {
-                    Ok(rest) => {
-                        *memory = rest.reclaim();
-                        true
-                    }
-                    Err(Dropped) => false,
+            Some(Entered::Records(records, ticket)) => match self.decode(records, ticket) {
+                Ok(rest) => {
+                    *memory = rest.reclaim();
+                    true
                 }
-            }
-            Some(Entered::Error(error, chunk)) => {
-                let mut ticket = self.output.ticket(chunk);
+                Err(Dropped) => false,
+            },
+            Some(Entered::Error(error, mut ticket)) => {
                 let error = explained(error, &self.scan.provenance);
                 // The error is lost if the stream has been dropped.
                 let _ = ticket
@@ -349,13 +355,12 @@ impl Reading {
         }
     }
 
-    /// Numbers the next chunk, as far as it is in the range and below the limit.
-    fn enter(&self, taken: Result<Taken, Error>) -> Entered {
+    /// Takes the next chunk, as far as it is in the range and below the limit, and its place in the
+    /// output.
+    fn enter(&self, taken: Result<Taken, Error>) -> Entered<'_> {
         let Taken { segment, bytes } = match taken {
             Ok(taken) => taken,
-            Err(error) => {
-                return Entered::Error(error, self.chunks.fetch_add(1, Ordering::Relaxed));
-            }
+            Err(error) => return Entered::Error(error, self.next_ticket()),
         };
         self.scan.metrics.bytes_scanned.add(bytes as usize);
         let records = match segment {
@@ -374,7 +379,14 @@ impl Reading {
         let left = self.left.load(Ordering::Relaxed);
         let (records, _) = records.split_at(left);
         self.left.store(left - records.len(), Ordering::Relaxed);
-        Entered::Records(records, self.chunks.fetch_add(1, Ordering::Relaxed))
+        Entered::Records(records, self.next_ticket())
+    }
+
+    /// The place in the output of the chunk that is taken. From here on, a panic ends the stream
+    /// with an error: no other thread waits for this chunk.
+    fn next_ticket(&self) -> Ticket<'_, BatchSender> {
+        self.output
+            .ticket(self.chunks.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the

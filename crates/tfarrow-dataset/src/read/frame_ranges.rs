@@ -216,8 +216,11 @@ impl Window {
         let count = (file.size() - at).min(count as u64) as usize;
         self.bytes.resize(count, 0);
         self.at = at;
-        file.read_at(at, &mut self.bytes)
-            .map_err(HeaderError::Read)?;
+        if let Err(error) = file.read_at(at, &mut self.bytes) {
+            // They are not the bytes of the file.
+            self.bytes.clear();
+            return Err(HeaderError::Read(error));
+        }
         self.get(at).ok_or_else(|| {
             HeaderError::Read(Error::io(file.path(), io::ErrorKind::UnexpectedEof.into()))
         })

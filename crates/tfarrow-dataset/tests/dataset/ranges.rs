@@ -146,3 +146,41 @@ fn files_that_are_read_from_their_start_have_no_ranges() {
         Ok(ShardAccess::Stream(_))
     ));
 }
+
+/// A read that fails leaves no bytes that could be taken for headers.
+#[test]
+fn a_file_that_becomes_shorter_while_records_are_found_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_file(folder.path(), "a.tfrecord", &frames(&vec![[1; 984]; 2000]));
+    let options = ReadOptions {
+        chunk_bytes: 4096,
+        ..ReadOptions::default()
+    };
+    let mut ranges = ranges_of(ShardAccess::open(&shard_of(&path), &options));
+    let first = ranges.next(usize::MAX, usize::MAX).unwrap().unwrap();
+    assert_eq!((first.records, first.bytes), (4, 4000));
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(300_000)
+        .unwrap();
+    let mut found = first.records;
+    let error = loop {
+        match ranges.next(usize::MAX, usize::MAX) {
+            Ok(range) => found += range.expect("the file does not end").records,
+            Err(error) => break error,
+        }
+    };
+    assert!(
+        error
+            .to_string()
+            .contains("was truncated while it was read"),
+        "{error}"
+    );
+    assert!(found <= 300, "{found} records of 1000 bytes");
+    assert!(
+        ranges.next(usize::MAX, usize::MAX).is_err(),
+        "the error stays"
+    );
+}
