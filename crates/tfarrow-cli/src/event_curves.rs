@@ -12,7 +12,7 @@ use arrow_array::{
 use datafusion::catalog::TableProvider;
 use futures::StreamExt;
 use tfarrow_codec::OnError;
-use tfarrow_datafusion::{Notice, TfRecordOptions, TfRecordTable, queried};
+use tfarrow_datafusion::{Notice, TfRecordOptions, TfRecordTableBuilder, queried};
 use tfarrow_dataset::Lock;
 use tfarrow_dataset::{DamageReport, FaultKind, ReadOptions, Shard, are_events};
 use tfarrow_sql::{SessionOptions, session_context};
@@ -180,7 +180,8 @@ impl EventCurves {
             limits,
             ..TfRecordOptions::default()
         };
-        let mut table = TfRecordTable::infer(shards.to_vec(), &options).await?;
+        let table = TfRecordTableBuilder::of_shards(shards.to_vec()).with_options(options);
+        let mut table = table.build().await?;
         if let Some(counts) = counts {
             let count = |number| {
                 counts

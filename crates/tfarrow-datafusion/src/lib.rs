@@ -63,7 +63,11 @@ pub use scan::{opener::TfRecordOpener, source::TfRecordSource};
 pub use schema::provenance::SchemaProvenance;
 pub use session::SessionContextTfRecordExt;
 pub use table::{
-    TfRecordTable, event_table::EventTable, external_table::TfRecordTableFactory, registry::queried,
+    TfRecordTable,
+    builder::{TfRecordTableBuilder, message_of},
+    event_table::EventTable,
+    external_table::TfRecordTableFactory,
+    registry::queried,
 };
 pub use write::{
     output_schema::{check_names, without_views},

@@ -15,7 +15,9 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
+use tfarrow_datafusion::{
+    OnNotice, TfRecordOptions, TfRecordTable, TfRecordTableBuilder, message_of,
+};
 use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
     EVENT_MESSAGE, FormatFilter, Shard, ShardFormat, are_events, event_message,
@@ -249,7 +251,7 @@ impl Source {
                 .map(SourceTable::of_records)
                 .map_err(in_scan);
         }
-        let stated = TfRecordTable::message_of(options).map_err(in_scan)?;
+        let stated = message_of(options).map_err(in_scan)?;
         let shards = listed(py, &self.sources, Shard::spool_for_scan)?.shards;
         if stated.is_none()
             && let Some(source) = self.of_another_format(&shards)
@@ -265,15 +267,27 @@ impl Source {
         } else {
             stated
         };
-        let table = match message {
-            Some(message) => TfRecordTable::messages(shards, &message, options),
-            None => {
-                // The table has the columns of folders itself.
-                let inferred = inferred(py, &without_folder_columns(&shards), &self.options, None)?;
-                TfRecordTable::inferred(shards, inferred, options)
-            }
+        // The table has the columns of folders itself.
+        let inferred = match message {
+            Some(_) => None,
+            None => Some(inferred(
+                py,
+                &without_folder_columns(&shards),
+                &self.options,
+                None,
+            )?),
         };
-        table.map(SourceTable::of_records).map_err(in_scan)
+        let mut table = TfRecordTableBuilder::of_shards(shards).with_options(options.clone());
+        if let Some(message) = message {
+            table = table.with_message(message);
+        }
+        if let Some(inferred) = inferred {
+            table = table.with_inferred(inferred);
+        }
+        table
+            .build_blocking()
+            .map(SourceTable::of_records)
+            .map_err(in_scan)
     }
 
     /// The source as SQL names it, if it is one, and all its files are of another format than
@@ -362,8 +376,11 @@ impl Declared {
                 .map(|(shard, name)| shard.with_name(name.clone(), &keys))
                 .collect();
         }
-        let table = TfRecordTable::declared(shards, &self.features, &HashMap::new(), options)?;
-        table.partitioned(self.folders.clone())
+        TfRecordTableBuilder::of_shards(shards)
+            .with_options(options.clone())
+            .with_schema(self.features.clone(), HashMap::new())
+            .with_partition_columns(self.folders.clone())
+            .build_blocking()
     }
 }
 

@@ -11,7 +11,7 @@ use datafusion::{
     logical_expr::{CreateExternalTable, Expr},
 };
 use futures::future::BoxFuture;
-use tfarrow_codec::{OnError, RecordType};
+use tfarrow_codec::OnError;
 use tfarrow_dataset::{Shard, are_events};
 use tfarrow_scan::{Inferred, Sample};
 
@@ -19,11 +19,10 @@ use crate::{
     blocking::blocking,
     error::external,
     options::TfRecordOptions,
-    schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
     table::{
-        SAMPLE_OF_LENGTHS, TfRecordTable,
+        TfRecordTable,
+        builder::{SAMPLE_OF_LENGTHS, TfRecordTableBuilder, infer},
         files::TableFiles,
-        infer,
         registry::{TableRegistry, queried},
     },
 };
@@ -110,14 +109,21 @@ async fn inferred(
         command.table_partition_cols.clone(),
     );
     blocking(move || {
-        let table = TfRecordTable::listed_blocking(sources, &options)?;
+        let table = TfRecordTableBuilder::listed(sources)
+            .with_options(options)
+            .build_blocking()?;
         if table.is_of_events() && !named.is_empty() {
             return plan_err!(
-                "tables of TensorBoard's files have the column run of their folders; leave PARTITIONED BY out"
+                "tables of TensorBoard's files have the column run of their folders; leave \
+                 PARTITIONED BY out"
             );
         }
         let partition = |name: String| {
-            let inferred = table.folder_columns().iter().find(|field| *field.name() == name).cloned();
+            let inferred = table
+                .folder_columns()
+                .iter()
+                .find(|field| *field.name() == name)
+                .cloned();
             inferred.unwrap_or_else(|| Arc::new(Field::new(name, DataType::Utf8View, true)))
         };
         let partitions = named.into_iter().map(partition).collect();
@@ -158,21 +164,25 @@ async fn declared(
         .map(|(name, value)| Ok((name.clone(), constant(value, state)?)));
     let defaults = defaults.collect::<Result<HashMap<_, _>>>()?;
     let sources = command.locations.clone();
-    let table = blocking(move || {
+    let insert_defaults = command.column_defaults.clone();
+    blocking(move || {
         let (files, shards) = TableFiles::listed(sources).map_err(external)?;
         if options.record_type.is_none() && are_events(&shards) {
             return plan_err!(
-                "the columns of TensorBoard's files are fixed; leave the columns out of the statement, and select some of them"
+                "the columns of TensorBoard's files are fixed; leave the columns out of the \
+                 statement, and select some of them"
             );
         }
         let sample = first_records(&shards, &options)?;
-        let record_type = options.record_type.or_else(|| record_type(sample.as_ref()?));
-        let columns = Columns::declared(&features, &defaults, record_type, options.bytes_type.is_view())?;
-        let table = TfRecordTable::of_columns(files, columns, PartitionColumns::declared(partitions), &options)?;
-        Ok(table.with_provenance(SchemaProvenance::declared(sample)))
+        TfRecordTableBuilder::of_files(files, shards)
+            .with_options(options)
+            .with_schema(features, defaults)
+            .with_seen(sample)
+            .with_partition_columns(partitions)
+            .with_insert_defaults(insert_defaults)
+            .build_blocking()
     })
-    .await?;
-    Ok(table.with_defaults(command.column_defaults.clone()))
+    .await
 }
 
 /// Summarizes the first records of the shards, for their type and average length; `None` without
@@ -191,12 +201,6 @@ fn first_records(shards: &[Shard], options: &TfRecordOptions) -> Result<Option<I
         Err(_) if options.record_type.is_some() => Ok(None),
         sample => sample,
     }
-}
-
-/// The type of the records of a sample; `None` for raw records: columns are declared, so that a
-/// query should report a record without features by its number and byte.
-fn record_type(sample: &Inferred) -> Option<RecordType> {
-    Some(sample.summary.record_type()).filter(|record_type| *record_type != RecordType::Raw)
 }
 
 /// Evaluates an expression that refers to no column.

@@ -1,5 +1,6 @@
 //! A TFRecord data set as a table of DataFusion.
 
+pub(crate) mod builder;
 pub(crate) mod event_table;
 pub(crate) mod external_table;
 pub(crate) mod files;
@@ -10,16 +11,14 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher, Hasher, RandomState},
     num::NonZeroUsize,
-    ops::{ControlFlow, Range},
+    ops::Range,
     sync::Arc,
 };
 
 use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::{
-        ScalarValue, SchemaExt, Statistics, config_err, plan_err, project_schema, stats::Precision,
-    },
+    common::{ScalarValue, SchemaExt, Statistics, plan_err, project_schema, stats::Precision},
     datasource::{
         listing::PartitionedFile,
         physical_plan::{FileGroup, FileOutputMode, FileScanConfigBuilder, FileSinkConfig},
@@ -32,15 +31,11 @@ use datafusion::{
 };
 use futures::future;
 use tfarrow_codec::{
-    MessageType, OnError, RecordType,
+    OnError, RecordType,
     frame::{FOOTER, HEADER},
     schema::{MESSAGE, with_views},
 };
-use tfarrow_dataset::{
-    EVENT_MESSAGE, FilePiece, ReadOptions, Shard, are_events, check_one_payload, divide,
-    event_message, load_message, resolve, without_folder_columns,
-};
-use tfarrow_scan::{InferOptions, Inferred, Sample};
+use tfarrow_dataset::{EVENT_MESSAGE, FilePiece, Shard, check_one_payload, divide};
 
 use crate::{
     blocking::blocking,
@@ -50,18 +45,10 @@ use crate::{
     options::{MetadataColumns, TfRecordOptions},
     plan_future::PlanFuture,
     scan::{file_scan::is_few, input::RecordRange, source::TfRecordSource},
-    schema::{
-        columns::{Columns, visible},
-        partition_columns::PartitionColumns,
-        provenance::SchemaProvenance,
-    },
-    table::files::{TableFiles, spooled},
+    schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
+    table::{builder::TfRecordTableBuilder, files::TableFiles},
     write::output_folder::PART,
 };
-
-/// Records of each sampled shard that are read if they do not determine the columns: for their
-/// average length.
-pub(crate) const SAMPLE_OF_LENGTHS: usize = 10;
 
 /// A [`TableProvider`] over the shards of one data set, which have one schema.
 ///
@@ -101,131 +88,8 @@ impl TfRecordTable {
     /// The source has no TFRecord files, a record cannot be read, or a feature has more than one
     /// kind.
     pub async fn open(source: &str, options: &TfRecordOptions) -> Result<Self> {
-        let (sources, options) = (vec![source.to_owned()], options.clone());
-        blocking(move || Self::open_blocking(&sources, &options)).await
-    }
-
-    /// The blocking version of [`open`](Self::open), for several sources.
-    pub fn open_blocking(sources: &[String], options: &TfRecordOptions) -> Result<Self> {
-        let shards = resolve(sources).and_then(spooled).map_err(external)?;
-        Self::infer_blocking(shards, options)
-    }
-
-    /// Creates the table of these shards, none of which may be a stream. Infers the schema from a
-    /// sample or from all records, as [`TfRecordOptions::sample`] requires.
-    ///
-    /// # Errors
-    /// A shard cannot be read, or a feature has more than one kind and `on_conflict` is not
-    /// `split`.
-    pub async fn infer(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
-        let options = options.clone();
-        blocking(move || Self::infer_blocking(shards, &options)).await
-    }
-
-    /// The blocking version of [`infer`](Self::infer).
-    pub fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
-        if let Some(message) = Self::message_of(options)? {
-            return Self::messages(shards, &message, options);
-        }
-        if options.record_type.is_none() && are_events(&shards) {
-            return Self::events(shards, options);
-        }
-        let inferred = infer(&shards, options, options.sample)?;
-        Self::inferred(shards, inferred, options)
-    }
-
-    /// Loads the type of the records that `proto` and `message` give; `None` if they are not set.
-    ///
-    /// # Errors
-    /// The options are incomplete or contradict the record type, or the file does not define the
-    /// message.
-    pub fn message_of(options: &TfRecordOptions) -> Result<Option<MessageType>> {
-        match (&options.proto, &options.message) {
-            (None, None) => Ok(None),
-            (Some(_), None) => config_err!(
-                "tfarrow.proto needs tfarrow.message, the name of a message in the file"
-            ),
-            (_, Some(_)) if options.record_type.is_some() => {
-                config_err!(
-                    "tfarrow.record_type and tfarrow.message are set, and each states the type of the records"
-                )
-            }
-            (proto, Some(message)) => load_message(proto.as_deref(), message)
-                .map(Some)
-                .map_err(external),
-        }
-    }
-
-    /// Creates the table of shards whose records are messages of this type. None of the shards may
-    /// be a stream.
-    ///
-    /// # Errors
-    /// The message has no fields, or more columns than [`TfRecordOptions::limits`] allow.
-    pub fn messages(
-        shards: Vec<Shard>,
-        message: &MessageType,
-        options: &TfRecordOptions,
-    ) -> Result<Self> {
-        let schema = message
-            .schema(&options.limits)
-            .map_err(tfarrow_dataset::Error::from)
-            .map_err(external)?;
-        let columns = Columns::decoded(with_views(&schema, options.bytes_type.is_view()));
-        let partitions = PartitionColumns::inferred(&shards, columns.schema());
-        // The average length of the records is optional, and a query reports corrupt records. No
-        // record is parsed as an Example.
-        let raw = TfRecordOptions {
-            on_error: OnError::Skip,
-            record_type: Some(RecordType::Raw),
-            ..options.clone()
-        };
-        let sample = infer(&shards, &raw, Sample::Records(SAMPLE_OF_LENGTHS)).ok();
-        let table = Self::of_columns(
-            TableFiles::Fixed(shards.into()),
-            columns,
-            partitions,
-            options,
-        )?;
-        Ok(table.with_provenance(SchemaProvenance::declared(sample)))
-    }
-
-    /// Creates the table of shards whose records are TensorBoard's events. They may be files of
-    /// other formats that events were converted to.
-    ///
-    /// # Errors
-    /// As [`messages`](Self::messages).
-    pub fn events(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
-        Self::messages(shards, &event_message().map_err(external)?, options)
-    }
-
-    /// Creates the table of shards whose records, or a sample of them, were inferred already. None
-    /// of the shards may be a stream.
-    ///
-    /// # Errors
-    /// A feature has more than one kind, and `on_conflict` is not `split`.
-    pub fn inferred(
-        shards: Vec<Shard>,
-        inferred: Inferred,
-        options: &TfRecordOptions,
-    ) -> Result<Self> {
-        let TfRecordOptions {
-            layout,
-            record_type,
-            on_conflict,
-            ..
-        } = *options;
-        let schema = inferred
-            .schema_with(layout, record_type, on_conflict)
-            .map_err(external)?;
-        let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
-        let partitions = PartitionColumns::inferred(&shards, columns.schema());
-        let table = Self::of_columns(
-            TableFiles::Fixed(shards.into()),
-            columns,
-            partitions,
-            options,
-        )?;
-        Ok(table.with_provenance(SchemaProvenance::inferred(inferred)))
+        let builder = TfRecordTableBuilder::new([source]).with_options(options.clone());
+        builder.build().await
     }
 
     /// For each column of numbers with the same number of values in all records that the schema was
@@ -240,46 +104,8 @@ impl TfRecordTable {
             .filter_map(move |field| Some((field.name().as_str(), length(field)?)))
     }
 
-    /// Creates the table of these shards with declared columns. The types of `schema` may be
-    /// numbers, text, bytes, and lists of these. A record without the feature of a column gets the
-    /// value in `defaults`, else null.
-    ///
-    /// ```
-    /// use std::{collections::HashMap, sync::Arc};
-    /// use arrow_schema::{DataType, Field, Schema};
-    /// use tfarrow_datafusion::{TfRecordOptions, TfRecordTable};
-    /// # fn main() -> datafusion::error::Result<()> {
-    /// let schema = Schema::new(vec![Field::new("label", DataType::Int32, true)]);
-    /// let table = TfRecordTable::declared(vec![], &schema, &HashMap::new(), &TfRecordOptions::default())?;
-    /// # drop(table);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// A feature cannot be cast to the type of a column, or a default is not a valid value of its
-    /// column.
-    pub fn declared(
-        shards: Vec<Shard>,
-        schema: &Schema,
-        defaults: &HashMap<String, ScalarValue>,
-        options: &TfRecordOptions,
-    ) -> Result<Self> {
-        let columns = Columns::declared(
-            schema,
-            defaults,
-            options.record_type,
-            options.bytes_type.is_view(),
-        )?;
-        Self::of_columns(
-            TableFiles::Fixed(shards.into()),
-            columns,
-            PartitionColumns::default(),
-            options,
-        )
-    }
-
     /// Creates the table of these files and columns, and adds the metadata columns of the options.
-    pub(crate) fn of_columns(
+    fn of_columns(
         files: TableFiles,
         columns: Columns,
         partitions: PartitionColumns,
@@ -348,26 +174,13 @@ impl TfRecordTable {
         }
     }
 
-    /// Creates the table of sources whose files are listed by every query. Infers the schema from
-    /// the current files.
-    pub(crate) fn listed_blocking(sources: Vec<String>, options: &TfRecordOptions) -> Result<Self> {
-        let shards = resolve(&sources).map_err(external)?;
-        let (files, shards) = TableFiles::Listed(sources)
-            .with_copies(shards.into())
-            .map_err(external)?;
-        Ok(Self {
-            files,
-            ..Self::infer_blocking(shards.to_vec(), options)?
-        })
-    }
-
     /// Replaces the inferred partition columns by these; keeps the inferred ones if there are none.
     /// The value of such a column is that of the folder `name=value` of each file, cast to the type
     /// of the column.
     ///
     /// # Errors
     /// The data has a feature of the name of a column.
-    pub fn partitioned(self, columns: Vec<FieldRef>) -> Result<Self> {
+    fn partitioned(self, columns: Vec<FieldRef>) -> Result<Self> {
         if columns.is_empty() {
             return Ok(self);
         }
@@ -389,18 +202,6 @@ impl TfRecordTable {
             schema,
             ..self
         })
-    }
-
-    /// Sets the provenance of the schema.
-    pub(crate) fn with_provenance(mut self, provenance: SchemaProvenance) -> Self {
-        self.provenance = Arc::new(provenance);
-        self
-    }
-
-    /// Sets the defaults of columns that INSERT does not list.
-    pub(crate) fn with_defaults(mut self, defaults: HashMap<String, Expr>) -> Self {
-        self.defaults = defaults;
-        self
     }
 
     /// Sets the callback that scans report features without a column to, and skipped records.
@@ -543,40 +344,6 @@ fn table_schema(columns: &Columns, partitions: &PartitionColumns) -> SchemaRef {
         fields,
         columns.schema().metadata().clone(),
     ))
-}
-
-/// Infers a summary of the records of these shards.
-pub(crate) fn infer(
-    shards: &[Shard],
-    options: &TfRecordOptions,
-    sample: Sample,
-) -> Result<Inferred> {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let TfRecordOptions {
-        verify_crc: verify,
-        on_error,
-        partial_tail,
-        limits,
-        record_type,
-        ..
-    } = *options;
-    let read = ReadOptions {
-        on_error,
-        partial_tail,
-        limits,
-        ..ReadOptions::default()
-    };
-    let options = InferOptions {
-        sample,
-        part: None,
-        jobs,
-        verify,
-        record_type,
-        read,
-    };
-    // Columns of folders are those of the table, and no features.
-    let shards = without_folder_columns(shards);
-    tfarrow_scan::infer(&shards, &options, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
 impl TfRecordTable {

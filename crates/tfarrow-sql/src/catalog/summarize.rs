@@ -17,7 +17,7 @@ use datafusion::{
 };
 use tfarrow_codec::{Limits, RecordType};
 use tfarrow_datafusion::{
-    Notice, TfRecordOptions, TfRecordTable,
+    Notice, TfRecordOptions, TfRecordTable, TfRecordTableBuilder,
     internals::{TableRegistry, are_event_columns, external},
 };
 use tfarrow_dataset::{
@@ -162,7 +162,9 @@ impl SummarizeFunction {
         let format = contents(&sources.join(", "), &shards)?;
         let name = sources.first().map(String::as_str).unwrap_or_default();
         if !options.states_type() && are_converted_events(&shards)? {
-            return self.of_table(TfRecordTable::events(shards, &options)?, name, context);
+            let events = TfRecordTableBuilder::of_shards(shards).with_events()?;
+            let table = events.with_options(options).build_blocking()?;
+            return self.of_table(table, name, context);
         }
         let is_stated =
             options.message.is_some() || options.record_type.is_some_and(has_no_statistics);
@@ -182,11 +184,8 @@ impl SummarizeFunction {
                 .build();
             }
         }
-        self.of_table(
-            TfRecordTable::infer_blocking(shards, &options)?,
-            name,
-            context,
-        )
+        let table = TfRecordTableBuilder::of_shards(shards).with_options(options);
+        self.of_table(table.build_blocking()?, name, context)
     }
 
     /// The plan of the statistics of the columns of a table.

@@ -17,7 +17,7 @@ use datafusion::{
     },
     sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, TableFactor},
 };
-use tfarrow_datafusion::{TfRecordOptions, TfRecordTable, internals::TableRegistry};
+use tfarrow_datafusion::{TfRecordOptions, TfRecordTableBuilder, internals::TableRegistry};
 
 use crate::statements::{clauses::check_relation, home_dir::READ_TFRECORD};
 
@@ -80,9 +80,8 @@ impl RelationPlanner for ReadTfRecord {
         };
         // The planner is synchronous, so that this blocks its thread while files are listed and
         // sampled.
-        let table = self
-            .0
-            .register(TfRecordTable::open_blocking(&sources, &options)?, first)?;
+        let table = TfRecordTableBuilder::new(&sources).with_options(options);
+        let table = self.0.register(table.build_blocking()?, first)?;
         let plan = LogicalPlanBuilder::scan(NAME, provider_as_source(table), None)?.build()?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
             plan,

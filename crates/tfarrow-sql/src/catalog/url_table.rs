@@ -21,7 +21,7 @@ use datafusion::{
 };
 use futures::future::BoxFuture;
 use tfarrow_datafusion::{
-    Notice, TfRecordOptions, TfRecordTable,
+    Notice, TfRecordOptions, TfRecordTableBuilder,
     internals::{TableRegistry, blocking, external, spooled},
 };
 use tfarrow_dataset::Lock;
@@ -122,7 +122,8 @@ impl UrlTables {
         match contents(source, &shards)? {
             ShardFormat::TfRecord => {
                 let options = TfRecordOptions::of(state.config());
-                let table = TfRecordTable::infer(shards, &options).await?;
+                let table = TfRecordTableBuilder::of_shards(shards).with_options(options);
+                let table = table.build().await?;
                 self.registry.register(table, source)
             }
             ShardFormat::Parquet => self.columnar(source, shards, PARQUET, &state).await,
@@ -145,7 +146,8 @@ impl UrlTables {
     ) -> Result<Arc<dyn TableProvider>> {
         let options = TfRecordOptions::of(state.config());
         if !options.states_type() && are_converted_events(&shards, format, state).await {
-            let table = blocking(move || TfRecordTable::events(shards, &options)).await?;
+            let events = TfRecordTableBuilder::of_shards(shards).with_events()?;
+            let table = events.with_options(options).build().await?;
             return self.registry.register(table, source);
         }
         listing_table(source, &shards, &ListingFormat::of(format), state).await

@@ -614,3 +614,22 @@ async fn two_columns_of_one_name_are_an_error() {
         }
     }
 }
+
+/// Tables of TFRecord refuse files of other formats: their rows are not read as records, which
+/// would change values.
+#[tokio::test]
+async fn tables_of_tfrecord_refuse_other_formats() {
+    let folder = Folder::new();
+    let json = folder.file("a.json", b"{\"big\": 123456789.123}\n");
+    let csv = folder.file("a.csv", b"big\n123456789.123\n");
+    for file in [json, csv] {
+        let file = file.display();
+        let query = format!("SELECT * FROM read_tfrecord('{file}')");
+        let found = error(&session(), &query).await;
+        assert!(found.contains("not TFRecord"), "{found}");
+        let table =
+            format!("CREATE EXTERNAL TABLE t (big DOUBLE) STORED AS TFRECORD LOCATION '{file}'");
+        let found = error(&session(), &table).await;
+        assert!(found.contains("not TFRecord"), "{found}");
+    }
+}

@@ -1,7 +1,10 @@
 //! `on_error = skip`: corrupt and mismatched records are skipped, counted and reported; all others
 //! are in the result.
 
-use tfarrow_datafusion::Notice;
+use std::sync::Arc;
+
+use tfarrow_codec::OnError;
+use tfarrow_datafusion::{Notice, TfRecordOptions, TfRecordTableBuilder};
 
 use crate::common::*;
 
@@ -274,4 +277,30 @@ async fn a_value_of_a_kind_without_a_column_is_an_error() {
             "{notices:?}"
         );
     }
+}
+
+/// The stream of a scan ends with an error where a thread panics, and does not wait for its rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_the_receiver_of_notices_ends_the_query() {
+    let folder = Folder::new();
+    let record = |i: i64| example(&[("x", Value::Ints(&[i]))]);
+    let path = folder.shard("a.tfrecord", (0..50_000).map(record));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / (record(0).len() + 16) / 2 * (record(0).len() + 16);
+    bytes[middle..middle + 64].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let options = TfRecordOptions {
+        on_error: OnError::Skip,
+        ..TfRecordOptions::default()
+    };
+    let table = TfRecordTableBuilder::new([path.display().to_string()])
+        .with_options(options)
+        .with_notices(Some(Arc::new(|_| panic!("the receiver"))))
+        .build()
+        .await
+        .unwrap();
+    let context = session();
+    context.register_table("t", Arc::new(table)).unwrap();
+    let found = error(&context, "SELECT sum(x) FROM t").await;
+    assert!(found.contains("panicked"), "{found}");
 }
