@@ -68,21 +68,26 @@ pub struct Shard {
     /// reading it reports the error.
     pub format: ShardFormat,
     head: HeadInfo,
-    /// The absolute path of the file, if another process named it by a path relative to its own
-    /// folder.
-    located: Option<Arc<PathBuf>>,
-    /// Set if the source can be read only once.
-    stream: bool,
-    /// The temporary copy, if there is one.
-    spool: Option<Arc<TempCopy>>,
-    /// The object, for a shard in a store. It is larger than the rest of a shard, and most shards
-    /// are files.
-    object: Option<Arc<Object>>,
+    source: Source,
+    /// The temporary copy, which is read instead of the source if there is one.
+    copy: Option<Arc<TempCopy>>,
     /// The columns and the number of rows of a CSV or JSON file, once they were inferred. Clones
     /// share them.
     text_columns: Arc<OnceLock<(SchemaRef, u64)>>,
     /// The columns of folders, which are those of the data set.
     folder_columns: Arc<[FolderColumn]>,
+}
+
+/// Where the bytes of a shard are.
+#[derive(Clone, Debug)]
+enum Source {
+    /// In a file: at the path of the shard or, if another process named it by a path relative to its
+    /// own folder, at this absolute path.
+    File(Option<Arc<PathBuf>>),
+    /// In a store. An object is larger than the rest of a shard, and most shards are files.
+    Object(Arc<Object>),
+    /// In standard input, a pipe or a device, which can be read only once.
+    Stream,
 }
 
 /// The properties of a shard, which can be serialized.
@@ -125,28 +130,23 @@ impl Shard {
 
     /// Creates a shard that is a file.
     pub fn file(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat) -> Self {
-        let head = HeadInfo::default();
-        let (text_columns, folder_columns) = Default::default();
-        let (located, stream, spool, object) = (None, false, None, None);
         Self {
             path,
             name,
             size,
             format,
-            head,
-            located,
-            stream,
-            spool,
-            object,
-            text_columns,
-            folder_columns,
+            head: HeadInfo::default(),
+            source: Source::File(None),
+            copy: None,
+            text_columns: Arc::default(),
+            folder_columns: Arc::default(),
         }
     }
 
     /// Creates a shard that can be read only once: standard input, a pipe, a device.
     pub(crate) fn stream(path: PathBuf, name: PathBuf) -> Self {
         Self {
-            stream: true,
+            source: Source::Stream,
             ..Self::file(path, name, 0, ShardFormat::TfRecord)
         }
     }
@@ -160,17 +160,17 @@ impl Shard {
         object: Object,
     ) -> Self {
         Self {
-            object: Some(Arc::new(object)),
+            source: Source::Object(Arc::new(object)),
             ..Self::file(path, name, size, format)
         }
     }
 
     /// Returns the shard with the absolute path of its file; `None` if that is its path.
-    pub(crate) fn with_located(self, located: Option<PathBuf>) -> Self {
-        Self {
-            located: located.map(Arc::new),
-            ..self
+    pub(crate) fn with_located(mut self, located: Option<PathBuf>) -> Self {
+        if let Some(path) = located {
+            self.source = Source::File(Some(Arc::new(path)));
         }
+        self
     }
 
     /// Returns the shard with properties that its first bytes show.
@@ -197,7 +197,7 @@ impl Shard {
     /// The version of the data: the ETag of an object, or the time of the last change of a file, or
     /// of an object whose store has no ETags. `None` if it is not known.
     pub fn version(&self) -> Option<String> {
-        if let Some(object) = &self.object {
+        if let Source::Object(object) = &self.source {
             return Some(object.version.clone());
         }
         let changed = fs::metadata(self.local_path())
@@ -210,7 +210,7 @@ impl Shard {
     /// Returns whether each read of a range fails if the data has another version. A store without
     /// ETags cannot check it.
     pub(crate) fn checks_version(&self) -> bool {
-        self.object.as_ref().is_none_or(|object| object.has_tag())
+        self.object().is_none_or(Object::has_tag)
     }
 
     /// The columns of a CSV or JSON file, and its number of rows: those of an earlier call for this
@@ -288,14 +288,18 @@ impl Shard {
 
     /// The object, if the shard is one.
     pub(crate) fn object(&self) -> Option<&Object> {
-        self.object.as_deref()
+        match &self.source {
+            Source::Object(object) => Some(object),
+            Source::File(_) | Source::Stream => None,
+        }
     }
 
     /// The path of the file itself, without a local copy.
     pub(crate) fn located(&self) -> &Path {
-        self.located
-            .as_ref()
-            .map_or(self.path.as_path(), |path| path.as_path())
+        match &self.source {
+            Source::File(Some(path)) => path,
+            Source::File(None) | Source::Object(_) | Source::Stream => &self.path,
+        }
     }
 
     /// The object whose first bytes were not read, if the shard is one.
@@ -306,7 +310,7 @@ impl Shard {
 
     /// Returns whether the shard is in a store, without a local copy.
     pub fn is_remote(&self) -> bool {
-        self.object.is_some() && self.spool.is_none()
+        matches!(self.source, Source::Object(_)) && self.copy.is_none()
     }
 
     /// Returns whether the shard is standard input, with or without a local copy.
@@ -316,13 +320,13 @@ impl Shard {
 
     /// Returns whether the source can be read only once, with or without a local copy.
     pub(crate) fn reads_once(&self) -> bool {
-        self.stream
+        matches!(self.source, Source::Stream)
     }
 
     /// Returns whether the shard can be read only once and from its start: standard input or a
     /// pipe, without a local copy.
     pub fn is_stream(&self) -> bool {
-        self.stream && self.spool.is_none()
+        self.reads_once() && self.copy.is_none()
     }
 
     /// Returns whether the shard is a file of a web server that cannot be read in parts, or by its
@@ -330,20 +334,17 @@ impl Shard {
     /// copy.
     #[doc(hidden)]
     pub fn needs_local_copy(&self) -> bool {
-        self.spool.is_none()
-            && self
-                .object
-                .as_ref()
-                .is_some_and(|object| !object.is_plain())
+        self.is_remote() && self.object().is_some_and(|object| !object.is_plain())
     }
 
     /// The path to open: that of the local copy that [`spool`](Self::spool) made, or else
     /// [`path`](Self::path). It is not a file's path if the shard [is a stream](Self::is_stream) or
     /// [is remote](Self::is_remote).
     pub fn local_path(&self) -> &Path {
-        self.spool
-            .as_ref()
-            .map_or(self.located(), |copy| &copy.path)
+        match &self.copy {
+            Some(copy) => &copy.path,
+            None => self.located(),
+        }
     }
 
     /// Copies the shard to a temporary file if it can be read only once, or cannot be read in
@@ -355,7 +356,7 @@ impl Shard {
     /// An I/O error.
     pub fn spool(&mut self) -> Result<()> {
         if self.is_stream() || self.needs_local_copy() {
-            self.copy()
+            self.make_copy()
         } else {
             Ok(())
         }
@@ -375,7 +376,7 @@ impl Shard {
         }
     }
 
-    fn copy(&mut self) -> Result<()> {
+    fn make_copy(&mut self) -> Result<()> {
         let wrap = |error| Error::io(&self.path, error);
         let mut source = self.open().map_err(wrap)?;
         let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
@@ -389,7 +390,7 @@ impl Shard {
         let format = format.or_else(|| ShardFormat::of_name(&self.path));
         self.format = ShardFormat::of_named(format, &head, &self.path);
         self.head = head;
-        self.spool = Some(Arc::new(TempCopy {
+        self.copy = Some(Arc::new(TempCopy {
             path: copy,
             process: process::id(),
         }));
@@ -403,7 +404,7 @@ impl Shard {
     /// An I/O error.
     pub fn spool_columnar(&mut self) -> Result<()> {
         if self.is_remote() && self.format != ShardFormat::TfRecord {
-            return self.copy();
+            return self.make_copy();
         }
         if !self.is_stdin() || !self.is_stream() {
             return Ok(());
@@ -449,8 +450,8 @@ impl Shard {
     /// Opens a plain file or object for reading from the byte `from` on. Reading fails if the file
     /// has become shorter than when it was listed.
     pub(crate) fn open_at(&self, from: u64) -> io::Result<Box<dyn Read + Send>> {
-        match &self.object {
-            Some(object) if self.spool.is_none() => Ok(object.open_at(from)),
+        match &self.source {
+            Source::Object(object) if self.copy.is_none() => Ok(object.open_at(from)),
             _ => Ok(Box::new(ListedFile::open_at(
                 self.local_path(),
                 from,
