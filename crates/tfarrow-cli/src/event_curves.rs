@@ -13,8 +13,7 @@ use datafusion::catalog::TableProvider;
 use futures::StreamExt;
 use tfarrow_codec::OnError;
 use tfarrow_datafusion::{Notice, TfRecordOptions, TfRecordTableBuilder, queried};
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{DamageReport, FaultKind, ReadOptions, Shard, are_events};
+use tfarrow_dataset::{DamageReport, FaultKind, Lock, ReadOptions, Shard, are_events};
 use tfarrow_sql::{SessionOptions, session_context};
 use tfarrow_stats::ShardRecords;
 

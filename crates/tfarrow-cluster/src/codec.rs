@@ -42,7 +42,7 @@ use datafusion_proto::{
     },
 };
 use prost::Message;
-use tfarrow_dataset::guard;
+use tfarrow_dataset::catch_panic;
 use tfarrow_sql::wire::{
     CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink,
     TfRecordSinkWire, check_shared, has_message, plan_function,
@@ -137,7 +137,7 @@ impl PlanCodec {
     /// The bytes are corrupt, another version has encoded them, or `task` lacks a function.
     pub fn decode(&self, bytes: &[u8], task: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
         let node = PhysicalPlanNode::decode(bytes).map_err(corrupt)?;
-        guarded(|| node.try_into_physical_plan(task, self))
+        catch_panic_in_plan(|| node.try_into_physical_plan(task, self))
     }
 
     /// Refuses a scan with an expression that cannot be decoded. A plan has the message of a scan
@@ -379,8 +379,8 @@ fn check_depth<M: Message + Default>(bytes: &[u8]) -> Result<()> {
 }
 
 /// Calls a decoder of DataFusion, which may panic on corrupt bytes.
-fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
-    guard(decode).map_err(|error| exec_datafusion_err!("the plan is {error}"))?
+fn catch_panic_in_plan<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_panic(decode).map_err(|error| exec_datafusion_err!("the plan is {error}"))?
 }
 
 /// The message of a scan.
@@ -439,7 +439,9 @@ impl PhysicalExtensionCodec for PlanCodec {
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match bytes.split_first() {
-            Some((&MARK, bytes)) => guarded(|| self.decoded(bytes, inputs, task, converter)),
+            Some((&MARK, bytes)) => {
+                catch_panic_in_plan(|| self.decoded(bytes, inputs, task, converter))
+            }
             _ => self.inner.try_decode(bytes, inputs, task, converter),
         }
     }

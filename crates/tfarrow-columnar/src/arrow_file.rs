@@ -21,9 +21,9 @@ use crate::{
     arrow_buffers::check_buffers,
     arrow_stream::{check_stream, is_stream},
     arrow_types::check_types,
+    catch_panic::{catch_panic_in, until_error},
     checksums::BatchVerifier,
     folder_columns::FolderColumns,
-    guarded::{guarded, until_error},
     unreadable::{in_part, unreadable, unreadable_arrow},
 };
 
@@ -61,7 +61,7 @@ pub fn arrow_batches(
         verifier
             .iter_mut()
             .try_for_each(|verifier| verifier.verify_next(&path, row))?;
-        let batch = guarded(&path, || {
+        let batch = catch_panic_in(&path, || {
             reader
                 .next()
                 .transpose()
@@ -126,7 +126,7 @@ pub fn arrow_reader(
     let open = || File::open(local).map_err(|e| Error::io(path, e));
     let mut file = BufReader::new(open()?);
     let arrow = |e| unreadable_arrow(path, e);
-    guarded(path, || {
+    catch_panic_in(path, || {
         if is_stream(&mut file).map_err(arrow)? {
             let batches = check_stream(&mut file).map_err(arrow)?;
             let reader = StreamReader::try_new(file, columns).map_err(arrow)?;
@@ -157,7 +157,7 @@ pub fn arrow_reader(
 /// A corrupt batch, and a number that the file does not have.
 pub fn arrow_batch(path: &Path, reader: &mut ArrowReader, number: usize) -> Result<RecordBatch> {
     let none = || ArrowError::IpcError(format!("the file has no batch {number}"));
-    guarded(path, || {
+    catch_panic_in(path, || {
         let position = match reader {
             ArrowReader::File(reader) => reader.set_index(number),
             ArrowReader::Stream(..) => Ok(()),

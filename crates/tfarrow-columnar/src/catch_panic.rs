@@ -3,12 +3,12 @@
 
 use std::{io, path::Path};
 
-use tfarrow_dataset::{Error, Result, guard};
+use tfarrow_dataset::{Error, Result, catch_panic};
 
 /// Calls `read`, and returns its panic as an error. After a panic, variables that `read` captures
 /// must not be used again.
-pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    guard(read)
+pub fn catch_panic_in<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_panic(read)
         .map_err(|e: io::Error| Error::io(path, e))
         .flatten()
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, io::Read};
 use tfarrow_dataset::Result;
 
 use crate::{
-    guarded::guarded,
+    catch_panic::catch_panic_in,
     json_numbers::NotFinite,
     json_type::MAX_COLUMNS,
     text::{CsvForm, Text},
@@ -24,7 +24,7 @@ const MAX_HEADER_BYTES: u64 = 32 << 20;
 pub(crate) fn header(text: &Text, form: &CsvForm) -> Result<Vec<String>> {
     let path = &text.path;
     let mut reader = TextReader::open(text, None, NotFinite::AsTexts)?.take(MAX_HEADER_BYTES);
-    let found = guarded(path, || {
+    let found = catch_panic_in(path, || {
         form.format
             .infer_schema(&mut reader, Some(0))
             .map_err(|e| unreadable_text(path, e))

@@ -21,10 +21,10 @@
 //! | `scalar_type`, `json_type` | the types of values of text |
 //! | `value`, `json_cell`, `csv_text` | values of Arrow arrays as JSON and CSV, for all outputs of text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
-//! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
+//! | `catch_panic`, `unreadable` | panics and errors of the libraries as errors of the file |
 //!
 //! The libraries that read these files panic on some corrupt files, so that every call to them is
-//! [`guarded`](guarded()).
+//! within [`catch_panic_in`].
 //!
 //! The crate reads files, and makes the texts of values. It writes no files, and does not print.
 
@@ -32,12 +32,12 @@ mod arrow_buffers;
 mod arrow_file;
 mod arrow_stream;
 mod arrow_types;
+mod catch_panic;
 pub mod checksums;
 mod csv_header;
 mod csv_text;
 mod extension_types;
 mod folder_columns;
-mod guarded;
 mod json_array;
 mod json_cell;
 mod json_numbers;
@@ -60,8 +60,8 @@ mod value;
 
 pub use arrow_file::{ArrowReader, arrow_batch, arrow_batches, arrow_reader};
 pub use arrow_types::{check_message_types, check_stored_types};
+pub use catch_panic::catch_panic_in;
 pub use csv_text::{csv_text, with_csv_texts};
-pub use guarded::guarded;
 pub use json_cell::{
     CellStyle, FullCell, JsonCell, JsonRows, is_control, json_text, not_finite, write_json,
 };

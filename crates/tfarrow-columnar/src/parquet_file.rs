@@ -13,9 +13,9 @@ use tfarrow_dataset::{Error, Result};
 
 use crate::{
     arrow_types::check_stored_types,
+    catch_panic::catch_panic_in,
     checksums::RowGroupVerifier,
     extension_types::with_extension_types,
-    guarded::guarded,
     serialized_examples::schema_of_records,
     unreadable::{unreadable, unreadable_parquet},
 };
@@ -43,7 +43,7 @@ impl ParquetFile {
     pub fn open(path: &Path, local: &Path) -> Result<Self> {
         let file = File::open(local).map_err(|e| Error::io(path, e))?;
         let parquet = |e| unreadable_parquet(path, e);
-        guarded(path, || {
+        catch_panic_in(path, || {
             let metadata = ParquetMetaDataReader::new()
                 .parse_and_finish(&file)
                 .map_err(parquet)?;

@@ -20,8 +20,8 @@ use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::{Error, Result, Shard};
 
 use crate::{
+    catch_panic::{catch_panic_in, until_error},
     folder_columns::FolderColumns,
-    guarded::{guarded, until_error},
     parquet_file::ParquetFile,
     parquet_lists::{self, ListReader},
     unreadable::{in_part, unreadable, unreadable_arrow, unreadable_parquet},
@@ -59,7 +59,7 @@ pub fn row_group_rows(
                 None => match groups.next() {
                     Some(group) => {
                         row = parquet.first_row(group);
-                        let rows = guarded(&path, || {
+                        let rows = catch_panic_in(&path, || {
                             RowGroupReader::open(&file, &parquet, group, &path)
                         });
                         (group, rows.map_err(|e| in_row_group(&path, e, group, row))?)
@@ -67,8 +67,8 @@ pub fn row_group_rows(
                     None => return Ok(None),
                 },
             };
-            if let Some(batch) =
-                guarded(&path, || rows.next()).map_err(|e| in_row_group(&path, e, group, row))?
+            if let Some(batch) = catch_panic_in(&path, || rows.next())
+                .map_err(|e| in_row_group(&path, e, group, row))?
             {
                 row += batch.num_rows() as u64;
                 open = Some((group, rows));

@@ -12,9 +12,9 @@ use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 use tfarrow_dataset::{Result, Shard};
 
 use crate::{
+    catch_panic::until_error,
     csv_header::header,
     folder_columns::FolderColumns,
-    guarded::until_error,
     text::{CsvForm, Text, TextForm},
     text_columns::schema_of,
     text_rows::{RowSelection, TextBatches},

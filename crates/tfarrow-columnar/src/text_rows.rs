@@ -21,7 +21,7 @@ use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::{Error, Result};
 
 use crate::{
-    guarded::guarded,
+    catch_panic::catch_panic_in,
     json_numbers::NotFinite,
     parquet_rows::BATCH_ROWS,
     text::{CsvForm, Text, TextForm},
@@ -139,7 +139,9 @@ impl Iterator for TextBatches {
     fn next(&mut self) -> Option<Self::Item> {
         let path = &self.text.path;
         let rows = self.rows.as_mut()?;
-        match guarded(path, || rows.next().map_err(|e| unreadable_text(path, e))).transpose()? {
+        match catch_panic_in(path, || rows.next().map_err(|e| unreadable_text(path, e)))
+            .transpose()?
+        {
             Ok(batch) => {
                 self.row += batch.num_rows() as u64;
                 Some(Ok(batch))
@@ -170,7 +172,7 @@ fn first_unfit(
     let mut rows = TextRows::row_by_row(text, schema, selection).ok()?;
     let path = &text.path;
     for row in 0.. {
-        let next = guarded(path, || {
+        let next = catch_panic_in(path, || {
             rows.skip_blank_lines().map_err(|e| Error::io(path, e))?;
             let line = rows.lines.feeds + 1;
             let next = if long_row == Some(row) {

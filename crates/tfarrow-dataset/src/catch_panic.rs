@@ -13,7 +13,7 @@ use std::{
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidData`] with the message of the panic.
-pub fn guard<T>(read: impl FnOnce() -> T) -> io::Result<T> {
+pub fn catch_panic<T>(read: impl FnOnce() -> T) -> io::Result<T> {
     let damaged = |panic: Box<dyn Any + Send>| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text
@@ -33,14 +33,14 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_error_with_its_message() {
-        assert_eq!(guard(|| 1).unwrap(), 1);
+        assert_eq!(catch_panic(|| 1).unwrap(), 1);
         let nothing: Option<u8> = std::hint::black_box(None);
-        let told = guard(|| nothing.unwrap()).unwrap_err().to_string();
+        let told = catch_panic(|| nothing.unwrap()).unwrap_err().to_string();
         assert_eq!(
             told,
             "corrupt: its reader failed: called `Option::unwrap()` on a `None` value"
         );
-        let told = guard(|| [0, 1][std::hint::black_box(7)])
+        let told = catch_panic(|| [0, 1][std::hint::black_box(7)])
             .unwrap_err()
             .to_string();
         assert!(told.ends_with("the len is 2 but the index is 7"), "{told}");

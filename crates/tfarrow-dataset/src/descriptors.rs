@@ -7,7 +7,8 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 use tfarrow_codec::{MessageType, descriptor_pool};
 
 use crate::{
-    Error, ErrorKind, Result, guard::guard, no_such_name::no_such_name, proto_sources::ProtoSources,
+    Error, ErrorKind, Result, catch_panic::catch_panic, no_such_name::no_such_name,
+    proto_sources::ProtoSources,
 };
 
 /// Maximum size in bytes of a file that defines messages. The descriptors of TensorFlow have 1 MB.
@@ -86,7 +87,7 @@ fn read(bytes: &[u8]) -> Result<DescriptorPool, String> {
 fn compile(file: &Path) -> Result<DescriptorPool, String> {
     let mut first_error = None;
     for root in file.ancestors().skip(1).take(MAX_ROOTS) {
-        match guard(|| compile_in(file, root))
+        match catch_panic(|| compile_in(file, root))
             .map_err(|error| error.to_string())
             .flatten()
         {

@@ -8,7 +8,7 @@ use std::io::Cursor;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use png::{Decoded, Info, StreamingDecoder, chunk::IDAT};
 
-use crate::guard;
+use crate::catch_panic::catch_panic;
 
 /// Maximum memory in bytes for the metadata of one image, such as its color profile.
 const METADATA_BYTES: u64 = 4 << 20;
@@ -40,7 +40,7 @@ impl ImageHeader {
     pub fn read(image: &[u8]) -> Option<Self> {
         let format = image::guess_format(image).ok()?;
         // Libraries panic on some corrupt headers.
-        guard(|| match format {
+        catch_panic(|| match format {
             ImageFormat::Png => png(image),
             ImageFormat::Bmp
             | ImageFormat::Gif
@@ -58,7 +58,7 @@ impl ImageHeader {
 pub fn decode_image(image: &[u8], most_bytes: u64) -> Option<DynamicImage> {
     let header = ImageHeader::read(image).filter(|header| header.decoding_bytes <= most_bytes)?;
     // Libraries panic on some corrupt images.
-    guard(|| {
+    catch_panic(|| {
         let mut decoder = decoder(
             image,
             header.format,

@@ -37,6 +37,7 @@
 //! # Ok(()) }
 //! ```
 
+mod catch_panic;
 mod compression;
 mod damage;
 mod descriptors;
@@ -44,7 +45,6 @@ mod error;
 mod fault_kind;
 pub mod file_names;
 mod format;
-mod guard;
 mod images;
 mod lock;
 mod no_such_name;
@@ -60,14 +60,14 @@ mod system;
 mod threads;
 mod write;
 
+#[doc(hidden)]
+pub use catch_panic::catch_panic;
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, Lost, Segment};
 pub use descriptors::{EVENT_MESSAGE, event_message, load_message};
 pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles, shown};
 pub use fault_kind::FaultKind;
 pub use format::{payload::Payload, sniff::ShardFormat};
-#[doc(hidden)]
-pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
 pub use lock::{Lock, wait_while};
 #[doc(hidden)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions, StructArray, ffi::FFI_ArrowArray};
 use arrow_data::layout;
 use arrow_schema::{DataType, Fields, SchemaRef};
-use tfarrow_dataset::guard;
+use tfarrow_dataset::catch_panic;
 
 use crate::{
     capsule::{child, has_buffer, values_of},
@@ -27,7 +27,7 @@ const MAX_ROWS: usize = 1 << 48;
 /// What is not of the schema.
 pub(crate) fn batch_of(array: FFI_ArrowArray, schema: &SchemaRef) -> Result<RecordBatch, Mismatch> {
     // Arrow's Rust libraries panic on some arrays and types, such as binary of a negative length.
-    guard(|| checked_batch(array, schema)).map_err(Mismatch::of_rows)?
+    catch_panic(|| checked_batch(array, schema)).map_err(Mismatch::of_rows)?
 }
 
 fn checked_batch(array: FFI_ArrowArray, schema: &SchemaRef) -> Result<RecordBatch, Mismatch> {

@@ -18,9 +18,8 @@ use pyo3::{
 use tfarrow_datafusion::{
     OnNotice, TfRecordOptions, TfRecordTable, TfRecordTableBuilder, message_of,
 };
-use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
-    EVENT_MESSAGE, FormatFilter, Shard, ShardFormat, are_events, event_message,
+    EVENT_MESSAGE, FormatFilter, Lock, Shard, ShardFormat, are_events, event_message,
     without_folder_columns,
 };
 use tfarrow_scan::{Inferred, count, infer};

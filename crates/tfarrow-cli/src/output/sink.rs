@@ -7,8 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::OutputFile;
+use tfarrow_dataset::{Lock, OutputFile};
 
 use super::{pager::Pager, screen::Screen};
 

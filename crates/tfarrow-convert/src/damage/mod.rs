@@ -4,8 +4,7 @@
 use std::{collections::HashSet, path::Path};
 
 use tfarrow_codec::Records;
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{DamageReport, Fault, Lost};
+use tfarrow_dataset::{DamageReport, Fault, Lock, Lost};
 
 use self::quarantine::{OtherParts, Quarantine};
 use crate::{Result, earlier::Earlier};

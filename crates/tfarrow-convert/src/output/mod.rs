@@ -12,8 +12,7 @@ use std::{
 };
 
 use tfarrow_columnar::checksums::transferred;
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{CompleteFile, ErrorKind, OutputFile};
+use tfarrow_dataset::{CompleteFile, ErrorKind, Lock, OutputFile};
 use xxhash_rust::xxh3::Xxh3;
 
 use self::{existing_output::ExistingOutput, made_of::MadeOf};

@@ -11,8 +11,7 @@ use datafusion::error::Result;
 use tfarrow_codec::{
     BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records,
 };
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{DamageReport, Error, Fault};
+use tfarrow_dataset::{DamageReport, Error, Fault, Lock};
 
 use crate::{
     error::explained,

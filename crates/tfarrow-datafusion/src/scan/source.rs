@@ -25,8 +25,7 @@ use datafusion::{
 };
 use object_store::ObjectStore;
 use tfarrow_codec::{DecoderBuilder, Limits, OnError, RecordType, VerifyCrc};
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{PartialTail, ReadOptions};
+use tfarrow_dataset::{Lock, PartialTail, ReadOptions};
 
 use crate::{
     notice::NoticeSender,

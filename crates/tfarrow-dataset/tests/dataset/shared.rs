@@ -8,9 +8,8 @@ use std::{
 };
 
 use tfarrow_codec::{OnError, Position, Records};
-use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
-    Compression, Error, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken,
+    Compression, Error, Lock, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken,
 };
 
 use super::{compressed, frames, shard_of, testdata, write_file};

@@ -20,7 +20,7 @@ use tfarrow_datafusion::{
     TfRecordOptions,
     internals::{are_event_columns, external, urls},
 };
-use tfarrow_dataset::{Error, ErrorKind, Shard, ShardFormat, guard};
+use tfarrow_dataset::{Error, ErrorKind, Shard, ShardFormat, catch_panic};
 
 use crate::{
     catalog::{
@@ -195,7 +195,7 @@ async fn stored_schema(
             };
             check_footer(&shard.path, &footer)?;
             let footer = footer.file_metadata();
-            let schema = guard(|| {
+            let schema = catch_panic(|| {
                 parquet_to_arrow_schema(footer.schema_descr(), footer.key_value_metadata())
             })?;
             Ok(schema.ok().map(Arc::new))
@@ -225,7 +225,7 @@ async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> 
             .await?;
         let stream = stream_of_head(&head);
         check_message_types(stream).map_err(|why| unreadable(shard, why))?;
-        match guard(|| Ok::<_, ArrowError>(StreamReader::try_new(stream, None)?.schema()))? {
+        match catch_panic(|| Ok::<_, ArrowError>(StreamReader::try_new(stream, None)?.schema()))? {
             Ok(schema) => return Ok(schema),
             Err(error) if asked >= shard.size => {
                 return Err(DataFusionError::from(error).context(shard.path.display().to_string()));

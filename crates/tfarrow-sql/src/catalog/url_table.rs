@@ -24,9 +24,9 @@ use tfarrow_datafusion::{
     Notice, TfRecordOptions, TfRecordTableBuilder,
     internals::{TableRegistry, blocking, external, spooled},
 };
-use tfarrow_dataset::Lock;
 use tfarrow_dataset::{
-    FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered, splits_note, tfds_splits,
+    FormatFilter, Lock, Shard, ShardFormat, is_shard_spec, resolve_filtered, splits_note,
+    tfds_splits,
 };
 
 use crate::catalog::{

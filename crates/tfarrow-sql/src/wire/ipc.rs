@@ -8,7 +8,7 @@ use datafusion::{
     common::{exec_datafusion_err, exec_err},
     error::Result,
 };
-use tfarrow_dataset::guard;
+use tfarrow_dataset::catch_panic;
 
 /// A schema, with the metadata of its fields.
 pub(super) fn schema_to_bytes(schema: &Schema) -> Result<Vec<u8>> {
@@ -61,7 +61,7 @@ fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
             _ => exec_err!("a stream of Arrow IPC in the plan has no schema, or several batches"),
         }
     };
-    guard(read)
+    catch_panic(read)
         .map_err(|error| exec_datafusion_err!("a stream of Arrow IPC in the plan is {error}"))?
 }
 

@@ -47,8 +47,7 @@ use tfarrow_datafusion::{
     internals::{OutputFolder, OutputStore, PART, copy_of, external, persist, persist_in},
     without_views,
 };
-use tfarrow_dataset::Lock;
-use tfarrow_dataset::{CompleteFile, Error, OutputFile};
+use tfarrow_dataset::{CompleteFile, Error, Lock, OutputFile};
 use url::Url;
 
 use crate::write::float_bounds::without_float_bounds;
