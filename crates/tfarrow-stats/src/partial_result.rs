@@ -15,7 +15,8 @@
 //!
 //! ```
 //! use std::{collections::BTreeMap, ops::ControlFlow};
-//! use tfarrow_dataset::{InferOptions, Part, resolve};
+//! use tfarrow_dataset::{Part, resolve};
+//! use tfarrow_scan::InferOptions;
 //! use tfarrow_stats::{MergedContent, PartMerger, PartWork, PartialResult};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;

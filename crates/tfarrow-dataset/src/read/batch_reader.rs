@@ -17,7 +17,9 @@ use crate::{DamageReport, Error, Fault, Result, ShardReader};
 ///
 /// ```
 /// use tfarrow_codec::{DecoderBuilder, Layout, Writer};
-/// use tfarrow_dataset::{Compression, ReadOptions, ShardBatchReader, ShardReader, ShardWriter, infer, resolve};
+/// use tfarrow_dataset::{
+///     Compression, ReadOptions, ShardBatchReader, ShardReader, ShardWriter, resolve,
+/// };
 /// # use std::sync::Arc;
 /// # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
