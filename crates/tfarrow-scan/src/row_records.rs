@@ -66,6 +66,7 @@ impl RowEncoding {
 }
 
 /// A file of rows that several threads read as records.
+#[derive(Clone)]
 pub(crate) struct RowFile(Arc<FileState>);
 
 struct FileState {

@@ -173,7 +173,7 @@ enum Part {
     Chunk(Chunk),
     Rows(RowPart),
     /// All rows: the sample of a shard has the first ones.
-    AllRows(Arc<OpenShard>),
+    AllRows(RowFile),
 }
 
 /// Some records of a shard.
@@ -281,7 +281,7 @@ impl Scan<'_> {
                 Ok(None) => break,
                 Ok(Some(Part::Chunk(chunk))) => self.observe_chunk(shard, worker, chunk),
                 Ok(Some(Part::Rows(rows))) => self.observe_rows(shard, worker, rows).map(drop),
-                Ok(Some(Part::AllRows(open))) => self.observe_all_rows(shard, worker, &open),
+                Ok(Some(Part::AllRows(file))) => self.observe_all_rows(shard, worker, &file),
                 Err(error) if self.max_faults.is_some() && !error.is_machine() => {
                     worker.damage.add(Fault::of(shard.index, error));
                     break;
@@ -307,7 +307,7 @@ impl Scan<'_> {
                     None => Ok(None),
                 }
             }
-            OpenShard::Rows(_) if shard.is_sample => Ok(Some(Part::AllRows(Arc::clone(&open)))),
+            OpenShard::Rows(rows) if shard.is_sample => Ok(Some(Part::AllRows(rows.clone()))),
             OpenShard::Rows(rows) => Ok(rows.take().map(Part::Rows)),
         };
         if !matches!(next, Ok(Some(_))) {
@@ -353,11 +353,8 @@ impl Scan<'_> {
         &self,
         shard: &ShardScan<'_>,
         worker: &mut Worker<O>,
-        open: &OpenShard,
+        file: &RowFile,
     ) -> Result<()> {
-        let OpenShard::Rows(file) = open else {
-            return Ok(());
-        };
         while let Some(rows) = file.take() {
             if self.observe_rows(shard, worker, rows)?.is_break() {
                 break;
