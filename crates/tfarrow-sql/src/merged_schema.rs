@@ -2,8 +2,8 @@
 //! first file: it would leave out those of the others, and cut fractions of numbers that are
 //! integers in the first file.
 //!
-//! Repair of DataFusion 55: apache/datafusion#14755, open. Delete when DataFusion widens types, as
-//! its pull request 4251 tried.
+//! Workaround for DataFusion 55: apache/datafusion#14755, open. Delete when DataFusion widens
+//! types, as its pull request 4251 tried.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 

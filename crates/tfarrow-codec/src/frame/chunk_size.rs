@@ -42,9 +42,9 @@ impl ChunkSize {
         self.bytes > self.target
     }
 
-    /// Determines the size of the next chunk, or of the same one if it `has_records` of none, with
-    /// room for more than the `rest`: the bytes after its last complete record. `need` is the
-    /// length of the record that these begin, if it is known.
+    /// Determines the size of the next chunk; if the chunk has no complete record, its own new
+    /// size. `rest` is the number of bytes after the last complete record, for which the chunk has
+    /// room, and for more. `need` is the length of the record that they begin, if it is known.
     pub(super) fn advance(&mut self, has_records: bool, rest: usize, need: Option<usize>) {
         if has_records {
             self.bytes = self.bytes.saturating_mul(2).min(self.target).max(rest);

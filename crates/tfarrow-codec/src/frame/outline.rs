@@ -1,4 +1,4 @@
-//! The places of records, found by their headers alone.
+//! The offsets of records, found by their headers alone.
 //!
 //! ```text
 //! chunks   │ 256 KiB           │ 512 KiB                       │ ..     as a FrameBuffer returns them
@@ -9,7 +9,7 @@
 use super::{FOOTER, Framer, HEADER, chunk_size::ChunkSize};
 use crate::{ErrorKind, Limits, Result};
 
-/// Consecutive records of a stream, whose place is known and which were not read.
+/// Consecutive records of a stream, whose offsets are known and which were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRange {
     /// The number of the first record.

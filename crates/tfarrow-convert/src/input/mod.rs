@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! shards ─▶ OpenShard ─▶ UnitSource ─▶ content ─▶ UnitReader ─▶ Unit: parts of one or more shards
-//!           one open     RecordSource: TFRecord records, cut to the size of a unit; of a plain file, only their places
+//!           one open     RecordSource: TFRecord records, cut to the size of a unit; of a plain file, only their offsets
 //!                        RowSource: row groups of Parquet; batches of Arrow, or of Parquet for new shards
 //! ```
 //!
@@ -87,7 +87,7 @@ pub(crate) struct RecordBlocks(pub(crate) Vec<RecordBlock>);
 
 /// Records of one chunk.
 pub(crate) enum RecordBlock {
-    /// Records whose place is known. The worker reads them.
+    /// Records whose offset is known. The worker reads them.
     Range(Arc<RangeFile>, FrameRange),
     /// Records that were read.
     Records(Records),
@@ -163,17 +163,17 @@ impl UnitContent for RowBlock {
 /// Maximum number of workers that one reader of chunks keeps busy.
 const READ_AHEAD_WORKERS: usize = 4;
 
-/// Minimum size in bytes of a file whose records workers read by their places.
-const MIN_BY_PLACE: u64 = 16 << 20;
+/// Minimum size in bytes of a file whose records workers read by their offsets.
+const MIN_BY_OFFSET: u64 = 16 << 20;
 
 /// How shards are read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceOptions {
-    /// Minimum size in bytes of a plain TFRecord file whose records workers read by their places;
+    /// Minimum size in bytes of a plain TFRecord file whose records workers read by their offsets;
     /// `None` for no files. The bytes are then read twice if records are short, which is worth it
     /// for long units, and for many workers. The file is open until a unit with its records is
     /// converted, so that a unit must not be made of many files.
-    by_place: Option<u64>,
+    by_offset: Option<u64>,
     /// Whether a unit of rows can end after any row.
     pub(crate) splits: bool,
     /// The indices of the columns of Parquet and Arrow files that are read, in ascending order;
@@ -222,7 +222,7 @@ impl UnitSource for RecordSource {
     type Content = RecordBlocks;
 
     fn open(shard: &Shard, how: &SourceOptions, options: &ReadOptions) -> Result<Self> {
-        let access = match how.by_place {
+        let access = match how.by_offset {
             Some(least) if shard.size >= least => ShardAccess::open(shard, options)?,
             _ => ShardAccess::Stream(Box::new(ShardReader::open(shard, options)?)),
         };
@@ -528,10 +528,10 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
         size: UnitSize,
         context: ReadContext<'p>,
     ) -> Self {
-        let by_place = size.bytes > CHUNK_BYTES || context.workers > READ_AHEAD_WORKERS;
-        let least = MIN_BY_PLACE.max(size.bytes as u64 / 4);
+        let by_offset = size.bytes > CHUNK_BYTES || context.workers > READ_AHEAD_WORKERS;
+        let least = MIN_BY_OFFSET.max(size.bytes as u64 / 4);
         let how = SourceOptions {
-            by_place: by_place.then_some(least),
+            by_offset: by_offset.then_some(least),
             ..SourceOptions::default()
         };
         Self {

@@ -5,8 +5,9 @@
 //! with fewer rows per batch. View arrays also keep each buffer alive that a row of the batch
 //! refers to: a batch from a merge keeps a buffer of each input alive, until its values are copied.
 //!
-//! Repair of DataFusion 55: apache/datafusion#25271 (view buffers, open), and batches by bytes,
-//! whose pull request 23390 was not merged. Delete when its operators bound the bytes of a batch.
+//! Workaround for DataFusion 55: apache/datafusion#25271 (view buffers, open), and batches by
+//! bytes, whose pull request 23390 was not merged. Delete when its operators bound the bytes of a
+//! batch.
 
 use std::sync::Arc;
 

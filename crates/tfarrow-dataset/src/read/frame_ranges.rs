@@ -1,10 +1,10 @@
-//! The records of a plain file by their places: one thread finds them by their headers, and any
+//! The records of a plain file by their offsets: one thread finds them by their headers, and any
 //! thread reads them.
 //!
 //! ```text
 //! FrameRanges   header ─▶ header ─▶ header ─▶ ..      one thread at a time, without the payloads
-//!                  └── FrameRange ──┘
-//! RangeFile      read ─▶ Records                      any thread
+//!                 └── FrameRange ──┘
+//! RangeFile     read ─▶ Records                       any thread
 //! ```
 //!
 //! The ranges lie in the chunks in which a [`ShardReader`] reads the file, so that both give the

@@ -1,4 +1,4 @@
-//! Reading of shards: records of one thread, records of several threads, records by their places,
+//! Reading of shards: records of one thread, records of several threads, records by their offsets,
 //! batches, pieces of files, and the number of records.
 
 pub(crate) mod batch_reader;

@@ -1,4 +1,4 @@
-//! Records by their places: the chunks of a reader from start to end, with and without damage.
+//! Records by their offsets: the chunks of a reader from start to end, with and without damage.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn read(mut reader: ShardReader, rows: usize, bytes: usize) -> Vec<Part> {
     }
 }
 
-/// The parts by their places, and those of the reader that continues after an error that is
+/// The parts by their offsets, and those of the reader that continues after an error that is
 /// skipped.
 fn find(mut ranges: FrameRanges, rows: usize, bytes: usize) -> Vec<Part> {
     let mut parts = Vec::new();

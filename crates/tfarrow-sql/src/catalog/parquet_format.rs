@@ -1,7 +1,7 @@
 //! Parquet as a [`FileFormat`] of DataFusion for the tables of `CREATE EXTERNAL TABLE`, with the
 //! columns and errors that files in `FROM` have.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24381 (columns of equal names), mended for 56. The
+//! Workaround for DataFusion 55: apache/datafusion#24381 (columns of equal names), fixed in 56. The
 //! names of columns in errors have no issue there.
 
 use std::{collections::HashMap, path::Path, sync::Arc};

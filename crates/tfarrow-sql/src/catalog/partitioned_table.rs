@@ -5,8 +5,8 @@
 //! of a listing table without partition columns, to each of which the values of its folders are
 //! added.
 //!
-//! Repair of DataFusion 55: apache/datafusion#18083 (null, open). Delete when its partition columns
-//! have types and null.
+//! Workaround for DataFusion 55: apache/datafusion#18083 (null, open). Delete when its partition
+//! columns have types and null.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -2,8 +2,8 @@
 //!
 //! It is a relation planner, because DataFusion's table functions take no named arguments.
 //!
-//! Repair of DataFusion 55: apache/datafusion#17379, open. Make it a table function when these take
-//! named arguments.
+//! Workaround for DataFusion 55: apache/datafusion#17379, open. Make it a table function when these
+//! take named arguments.
 
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 //! the result of one call. The memory pool of a session does not count the values of expressions,
 //! so that one call could exhaust the memory of the machine.
 //!
-//! Repair of DataFusion 55: apache/datafusion#5415, open. Delete when the memory pool counts values
-//! of expressions.
+//! Workaround for DataFusion 55: apache/datafusion#5415, open. Delete when the memory pool counts
+//! values of expressions.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -4,7 +4,7 @@
 //! the greatest of the numbers after its last NaN, and a group of infinities only has the greatest
 //! finite number.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24432, mended for 56 by #24433. Delete with
+//! Workaround for DataFusion 55: apache/datafusion#24432, fixed in 56 by #24433. Delete with
 //! DataFusion 56.
 
 use std::sync::Arc;

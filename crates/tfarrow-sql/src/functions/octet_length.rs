@@ -1,6 +1,6 @@
 //! `octet_length` of text and bytes; DataFusion's function accepts text only.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24765, mended for 56 by #24867. Delete with
+//! Workaround for DataFusion 55: apache/datafusion#24765, fixed in 56 by #24867. Delete with
 //! DataFusion 56, whose result is int32.
 
 use datafusion::{

@@ -6,7 +6,7 @@
 //! for cancellation before each batch of output, and most joins also before each evaluation of
 //! their filter.
 //!
-//! Repair of DataFusion 55: apache/datafusion#19358, open. Delete when its joins yield.
+//! Workaround for DataFusion 55: apache/datafusion#19358, open. Delete when its joins yield.
 
 use std::{
     fmt,

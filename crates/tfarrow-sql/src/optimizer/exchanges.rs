@@ -5,7 +5,7 @@
 //! for the oldest file while its next batch is in another file, the writers wait for the reader,
 //! and the query never ends. An exchange with one input writes one file at a time.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24883, mended for 56 by #24891. Delete with
+//! Workaround for DataFusion 55: apache/datafusion#24883, fixed in 56 by #24891. Delete with
 //! DataFusion 56.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! A physical optimizer rule that ignores the bounds of float columns in the statistics of files.
 //!
-//! Repair of DataFusion 55: apache/datafusion#15812 (pruning by bounds without NaN), open. Delete
-//! when it is closed.
+//! Workaround for DataFusion 55: apache/datafusion#15812 (pruning by bounds without NaN), open.
+//! Delete when it is closed.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@
 //!           one row
 //! ```
 //!
-//! Repair of DataFusion 55: apache/datafusion#21201, open. Delete when DataFusion plans these
+//! Workaround for DataFusion 55: apache/datafusion#21201, open. Delete when DataFusion plans these
 //! joins.
 
 use datafusion::{

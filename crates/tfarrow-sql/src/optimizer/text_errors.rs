@@ -2,7 +2,7 @@
 //! whatever their bytes are, as those of ClickHouse are; the error of the library names neither the
 //! file nor the column.
 //!
-//! Repair of parquet 59, of which no issue is known. Delete when its error names the column.
+//! Workaround for parquet 59, of which no issue is known. Delete when its error names the column.
 
 use std::{path::PathBuf, sync::Arc};
 

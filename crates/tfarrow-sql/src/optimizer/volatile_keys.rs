@@ -1,6 +1,6 @@
 //! An analyzer rule for sorts and windows by values that are random.
 //!
-//! Repair of DataFusion 55, of which no issue is known: such a key is evaluated several times.
+//! Workaround for DataFusion 55, of which no issue is known: such a key is evaluated several times.
 
 use std::sync::Arc;
 

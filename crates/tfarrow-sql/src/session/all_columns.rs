@@ -1,7 +1,7 @@
 //! `SELECT *` of one table, without the time that DataFusion takes for each pair of columns.
 //!
-//! Repair of DataFusion 55: apache/datafusion#16242 (`push_projection_dedupl`). Delete when pull
-//! request 16389 is merged.
+//! Workaround for DataFusion 55: apache/datafusion#16242 (`push_projection_dedupl`). Delete when
+//! pull request 16389 is merged.
 
 use std::{mem, sync::Arc};
 

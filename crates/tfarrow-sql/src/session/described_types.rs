@@ -1,7 +1,7 @@
 //! The types that `DESCRIBE` shows: without the metadata of nested Arrow fields, which DataFusion
 //! prints.
 //!
-//! Repair of DataFusion 55, of which no issue is known.
+//! Workaround for DataFusion 55, of which no issue is known.
 
 use std::sync::Arc;
 

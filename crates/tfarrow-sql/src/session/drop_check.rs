@@ -1,7 +1,7 @@
 //! Errors for DROP of files. DataFusion would find a table of their name, remove nothing, and
 //! report no error.
 //!
-//! Repair of DataFusion 55, of which no issue is known.
+//! Workaround for DataFusion 55, of which no issue is known.
 
 use datafusion::{
     common::plan_err,

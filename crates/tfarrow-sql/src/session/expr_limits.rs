@@ -1,7 +1,7 @@
 //! Types and frames that DataFusion accepts and Arrow cannot hold: it would allocate memory for
 //! them, or overflow, which ends the process.
 //!
-//! Repair of DataFusion 55, of which no issue is known.
+//! Workaround for DataFusion 55, of which no issue is known.
 
 use datafusion::{
     arrow::datatypes::DataType,

@@ -1,7 +1,7 @@
 //! The error of an INSERT whose query has another number of columns than its table, with both
 //! numbers.
 //!
-//! Repair of DataFusion 55, of which no issue is known. Delete when its error has the numbers.
+//! Workaround for DataFusion 55, of which no issue is known. Delete when its error has the numbers.
 
 use datafusion::{
     common::plan_datafusion_err,

@@ -1,7 +1,8 @@
 //! The size of a plan. A short statement can have a plan that grows exponentially: each level of a
 //! chain of subqueries, common table expressions or views can use the one below it twice.
 //!
-//! Repair of DataFusion 55: apache/datafusion#17737, open. Delete when plans share their subplans.
+//! Workaround for DataFusion 55: apache/datafusion#17737, open. Delete when plans share their
+//! subplans.
 
 use datafusion::{
     common::{

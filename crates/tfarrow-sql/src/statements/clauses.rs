@@ -4,8 +4,8 @@
 //! Two statements are rewritten instead: `FROM x` reads all columns, and `SHOW COLUMNS FROM x`
 //! describes `x`. Optimizer hints are ignored: they are comments, and never change a result.
 //!
-//! Repair of DataFusion 55: apache/datafusion#24754 (modifiers of tables, open), #10743 (sizes of
-//! VARCHAR) and #17737 (MATERIALIZED, open). Delete a check when DataFusion refuses its clause;
+//! Workaround for DataFusion 55: apache/datafusion#24754 (modifiers of tables, open), #10743 (sizes
+//! of VARCHAR) and #17737 (MATERIALIZED, open). Delete a check when DataFusion refuses its clause;
 //! FETCH is refused since 55.2.
 
 use std::ops::ControlFlow;

@@ -6,9 +6,9 @@
 //! | `a SEMI JOIN b`, `a ANTI JOIN b` | `a LEFT SEMI JOIN b`, `a LEFT ANTI JOIN b` |
 //! | `SELECT a, b .. ORDER BY ALL` | `SELECT a, b .. ORDER BY 1, 2` |
 //!
-//! Repair of DataFusion 55: apache/datafusion#21384 (`x[1].name`, open) and #25243 (ORDER BY ALL,
-//! merged for 56, but its generic dialect does not parse it). Delete a row when DataFusion plans
-//! its statement.
+//! Workaround for DataFusion 55: apache/datafusion#21384 (`x[1].name`, open) and #25243 (ORDER BY
+//! ALL, merged for 56, but its generic dialect does not parse it). Delete a row when DataFusion
+//! plans its statement.
 
 use std::{convert::Infallible, mem, ops::ControlFlow};
 

@@ -1,6 +1,6 @@
 //! `LATERAL UNNEST(t.list)`, which is `UNNEST(t.list)`.
 //!
-//! Repair of DataFusion 55, of which no issue is known. Delete when DataFusion plans `LATERAL
+//! Workaround for DataFusion 55, of which no issue is known. Delete when DataFusion plans `LATERAL
 //! UNNEST(..)`.
 
 use std::{convert::Infallible, ops::ControlFlow};

@@ -1,8 +1,8 @@
 //! Nesting depth of statements. DataFusion plans, copies and evaluates trees recursively, so that
 //! each level needs stack.
 //!
-//! Repair of DataFusion 55: apache/datafusion#22936, open. Delete when deep statements are errors
-//! there.
+//! Workaround for DataFusion 55: apache/datafusion#22936, open. Delete when deep statements are
+//! errors there.
 
 use std::{convert::Infallible, mem, ops::ControlFlow};
 

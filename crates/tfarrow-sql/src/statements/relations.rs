@@ -1,8 +1,8 @@
 //! The number of relations that a statement expands to: DataFusion plans a common table expression
 //! again for each of its uses.
 //!
-//! Repair of DataFusion 55: apache/datafusion#17737, open. Delete when a common table expression is
-//! planned once.
+//! Workaround for DataFusion 55: apache/datafusion#17737, open. Delete when a common table
+//! expression is planned once.
 
 use std::{collections::HashMap, ops::ControlFlow};
 

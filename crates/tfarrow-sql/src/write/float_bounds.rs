@@ -4,8 +4,8 @@
 //! above all numbers, such as DuckDB and Spark, would skip rows. DataFusion's sink cannot correct a
 //! chunk that is complete, as `convert` does.
 //!
-//! Repair of parquet 59: see apache/datafusion#15812 for its readers. Delete when its writer counts
-//! NaN.
+//! Workaround for parquet 59: see apache/datafusion#15812 for its readers. Delete when its writer
+//! counts NaN.
 
 use std::sync::Arc;
 
