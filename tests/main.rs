@@ -26,6 +26,7 @@ mod example_lists;
 mod floats;
 mod folders;
 mod head;
+mod library_texts;
 mod list_items;
 mod messages;
 mod output;
@@ -34,7 +35,6 @@ mod program;
 #[cfg(unix)]
 mod prompt;
 mod recipes;
-mod render;
 mod report;
 mod schema;
 #[rustfmt::skip]

@@ -81,9 +81,9 @@ fn no_two_types_share_a_name() {
 
 /// Errors have remedies as data: each front end words them in its own syntax, the program in
 /// `error/remedy.rs`, SQL in `remedy.rs` of tfarrow-datafusion and in tfarrow-sql, and the Python
-/// package in its `remedy.rs`.
+/// package in its `remedy.rs`. tfarrow-report has schemas as SQL and the messages of DataFusion.
 #[test]
-fn libraries_name_no_option_of_the_program_and_only_two_name_sql() {
+fn libraries_name_no_option_of_the_program_and_only_three_name_sql() {
     let sql = [
         "SELECT ",
         "SET tfarrow",
@@ -120,7 +120,8 @@ fn libraries_name_no_option_of_the_program_and_only_two_name_sql() {
                 .match_indices("--")
                 .map(|(at, dashes)| &text[at + dashes.len()..]);
             let has_option = dashes.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
-            let has_sql = !["tfarrow-datafusion", "tfarrow-sql"].contains(&library.as_str())
+            let has_sql = !["tfarrow-datafusion", "tfarrow-sql", "tfarrow-report"]
+                .contains(&library.as_str())
                 && sql.iter().any(|word| text.contains(word));
             assert!(
                 !has_option && !has_sql && !text.contains("`tfarrow "),

@@ -20,9 +20,10 @@ use std::{
 };
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Id, parser::ValueSource};
+use tfarrow_report::text::similar;
 use toml::{Table, Value};
 
-use crate::{error::Usage, suggestion::similar};
+use crate::error::Usage;
 
 /// The variable with the path of the configuration file. An empty value is no file.
 const FILE: &str = "TFARROW_CONFIG";

@@ -1,14 +1,13 @@
 //! The `tfarrow` program as a library: arguments, commands, output, exit status.
 //!
 //! [`run_program`] runs a command line. `main.rs` calls it, and has the allocator of the program.
-//! [`render`] returns the texts of the commands without printing them.
 //!
 //! `args` defines the command line, and `commands` has one file or folder for each subcommand.
 //! `output` is the only module that writes to standard output, except that `convert` passes
 //! standard output to the library for the destination `-`. `stderr` is the only module that writes
-//! messages to standard error. `error` makes texts and exit statuses of errors, `defaults` reads
-//! the configuration of the user, and `page` makes the page of `report`. The other crates do the
-//! work. `cluster` starts the program `tfarrow-cluster`, which calls this library with an engine
+//! messages to standard error. `error` makes texts and exit statuses of errors, and `defaults` reads
+//! the configuration of the user. The other crates do the work, and `tfarrow-report` makes the texts
+//! of results. `cluster` starts the program `tfarrow-cluster`, which calls this library with an engine
 //! for the queries of `sql`.
 
 mod args;
@@ -16,20 +15,16 @@ mod cluster;
 mod commands;
 mod defaults;
 mod error;
-mod event_curves;
 mod interrupt;
 mod output;
-mod page;
 mod progress;
-pub mod render;
 mod stderr;
-mod suggestion;
-mod text;
 
 use std::{ffi::OsString, time::Instant};
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+use tfarrow_report::text::escape;
 
 use crate::{
     args::{Cli, Command, Global, with_destinations, with_tips},
@@ -41,7 +36,6 @@ use crate::{
 pub use crate::{
     args::{host_and_port as parse_host_and_port, size as parse_size},
     cluster::{ClusterAddress, Connect},
-    error::message as error_message,
     stderr::print as print_message,
 };
 
@@ -116,7 +110,7 @@ fn parse(args: Vec<OsString>) -> Result<Result<Cli, clap::Error>> {
         Some(file),
     ) = (&cli, defaults.file())
     {
-        stderr::print(&text::escape(&format!(
+        stderr::print(&escape(&format!(
             "defaults of options are in {}",
             file.display()
         )));

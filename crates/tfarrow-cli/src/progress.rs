@@ -7,8 +7,9 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tfarrow_report::text::count;
 
-use crate::{output::count, stderr};
+use crate::stderr;
 
 /// A bar of bytes and records, which is hidden where standard error is not a terminal.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::{
 };
 
 use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles, TfdsSplit, splits_note};
+use tfarrow_report::{source_notes, text::escape};
 
-use crate::{
-    error::{FAILURE, SUCCESS, USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy},
-    text::escape,
+use crate::error::{
+    FAILURE, SUCCESS, USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy,
 };
 
 /// Whether only errors are printed.
@@ -33,6 +33,13 @@ pub fn print(message: &str) {
     }
 }
 
+/// Prints warnings, as [`print`] does.
+pub(crate) fn print_all(messages: &[String]) {
+    for message in messages {
+        print(message);
+    }
+}
+
 /// Prints a line after the program's name.
 fn line(message: &str) {
     note(&format!("tfarrow: {message}"));
@@ -52,7 +59,7 @@ pub(crate) fn wrong_usage(error: &clap::Error) {
 
 /// Prints an error with advice.
 pub(crate) fn error(error: &anyhow::Error) {
-    line(&(message(&**error) + &escape(&remedy(error))));
+    line(&(message(error) + &escape(&remedy(error))));
 }
 
 /// Prints the error that ends a command, and returns the exit status.
@@ -88,22 +95,4 @@ pub(crate) fn splits(splits: &[TfdsSplit]) {
     if let Some(note) = splits_note(splits) {
         print(&escape(&note));
     }
-}
-
-/// The notes about files in folders that were skipped and may contain data, about missing shards,
-/// and about several splits of TFDS.
-pub(crate) fn source_notes(
-    skipped_files: &SkippedFiles,
-    missing: &[MissingShards],
-    splits: &[TfdsSplit],
-) -> Vec<String> {
-    let skipped = skipped_files
-        .may_matter()
-        .then(|| skipped_files.to_string());
-    missing
-        .iter()
-        .map(ToString::to_string)
-        .chain(skipped)
-        .chain(splits_note(splits))
-        .collect()
 }

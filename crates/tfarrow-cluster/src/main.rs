@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            message(&tfarrow_cli::error_message(&error));
+            message(&tfarrow_report::error_message(&error));
             // Wrong usage, as of the program tfarrow.
             ExitCode::from(if matches!(error, DataFusionError::Plan(_)) {
                 2

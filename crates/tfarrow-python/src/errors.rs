@@ -5,10 +5,10 @@ use std::{error::Error, io, path::Path};
 
 use datafusion::error::DataFusionError;
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render;
 use tfarrow_codec::{Category, Remedy};
 use tfarrow_datafusion::AdvisedError;
 use tfarrow_dataset::ErrorKind;
+use tfarrow_report::error_message;
 
 use crate::remedy;
 
@@ -29,7 +29,7 @@ struct Finding {
 pub(crate) fn failed(py: Python<'_>, error: impl Into<anyhow::Error>) -> PyErr {
     let error = error.into();
     let finding = Finding::of(&error);
-    let text = render::message(error.as_ref()) + &remedy::sentence(&finding.remedies);
+    let text = error_message(error.as_ref()) + &remedy::sentence(&finding.remedies);
     finding.raise(py, &text)
 }
 
@@ -39,14 +39,14 @@ pub(crate) fn failed_at(py: Python<'_>, error: &anyhow::Error, path: &Path) -> P
         file: Some(path.display().to_string()),
         ..Finding::of(error)
     };
-    finding.raise(py, &render::message(error.as_ref()))
+    finding.raise(py, &error_message(error.as_ref()))
 }
 
 /// An error of a query, whose text words remedies in SQL if it has any, and ends with the hint.
 pub(crate) fn failed_sql(py: Python<'_>, error: DataFusionError, hint: Option<&str>) -> PyErr {
     let error = anyhow::Error::new(error);
     let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
-    Finding::of(&error).raise(py, &(render::message(error.as_ref()) + &hint))
+    Finding::of(&error).raise(py, &(error_message(error.as_ref()) + &hint))
 }
 
 /// The error of a scan. Its remedies are options of the package, in place of those of SQL.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tfarrow_cli::render::source_notes;
 use tfarrow_dataset::{
     FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, TfdsSplit, resolve_filtered,
     tfds_splits,
 };
+use tfarrow_report::source_notes;
 
 use crate::notices::warn_all;
 

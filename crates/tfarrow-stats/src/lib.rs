@@ -36,6 +36,7 @@ mod partial_result;
 mod profile;
 pub mod proto;
 mod schema;
+mod schema_file;
 mod summary_statistics;
 mod text_format;
 mod validation;
@@ -60,6 +61,7 @@ pub use profile::{
     RecordProfile, RecordProfiler, ShardRecords,
 };
 pub use schema::feature_path;
+pub use schema_file::{SchemaFileError, parse_schema, read_schema};
 pub use summary_statistics::{
     ByteStringStatistics, DatasetStatistics, Distribution, DistributionSide, FeatureStatistics,
     HistogramBucket, ImageStatistics, KindStatistics, ListLengths, NumberStatistics, PERCENTAGES,

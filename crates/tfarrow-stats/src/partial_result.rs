@@ -44,21 +44,19 @@
 //! # Ok(()) }
 //! ```
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Limit, Limits, OnError, RecordType};
 use tfarrow_dataset::{
-    Error, OnProgress, Part, ProbablePayload, ReadOptions, Result, Shard, ShardFormat, ShardState,
+    OnProgress, Part, ProbablePayload, ReadOptions, Result, Shard, ShardFormat, ShardState,
     is_remote,
 };
 use tfarrow_scan::{
     InferOptions, Inferred, InferredMerger, InferredState, Sample, infer, shown_names,
 };
+use thiserror::Error;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::{
@@ -216,6 +214,23 @@ pub enum MergedContent {
 }
 
 impl PartialResult {
+    /// Checks that each of several processes can read the shards of a data set.
+    ///
+    /// # Errors
+    /// [`PartError::Stream`] for standard input or a pipe, which only one process can read, and whose
+    /// size is not known.
+    pub fn check_sources(shards: &[Shard]) -> Result<(), PartError> {
+        let Some(stream) = shards.iter().find(|shard| shard.is_stream()) else {
+            return Ok(());
+        };
+        let name = if stream.is_stdin() {
+            "standard input".to_owned()
+        } else {
+            stream.path.display().to_string()
+        };
+        Err(PartError::Stream(name))
+    }
+
     /// The first bytes of each result.
     pub const MAGIC: &[u8; 8] = b"tfarrowP";
 
@@ -854,19 +869,34 @@ impl DataSet {
 }
 
 /// The reasons why a part cannot be read, or parts cannot be merged.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum PartError {
     /// A shard cannot be read, or features have more names than the limits allow.
-    Read(Error),
+    #[error("{0}")]
+    Read(#[from] tfarrow_dataset::Error),
     /// The data set cannot be sliced by a feature.
-    Slice(SliceError),
+    #[error("{0}")]
+    Slice(#[from] SliceError),
+    /// A shard that only one process can read.
+    #[error(
+        "{0} has no parts, because only one process can read it: copy it to a file, and name that file"
+    )]
+    Stream(String),
     /// The arguments are invalid.
+    #[error("{0}")]
     Usage(&'static str),
     /// Bytes are no partial result.
+    #[error("not a partial result: {0}")]
     NotAPart(&'static str),
     /// There is no partial result.
+    #[error("there is no partial result")]
     Empty,
     /// Parts are missing.
+    #[error(
+        "{number} of {of} parts {are} missing: {listed}",
+        are = if *number == 1 { "is" } else { "are" },
+        listed = listed_parts(missing, *number, *of),
+    )]
     Missing {
         /// The numbers of missing parts, up to 1,000.
         missing: Vec<usize>,
@@ -876,10 +906,17 @@ pub enum PartError {
         of: usize,
     },
     /// There are two different results of this part.
+    #[error("there are two different results of part {0}")]
     Twice(Part),
     /// The results are of different things, which the text names in the plural.
+    #[error(
+        "these are partial results of different {0}; read all parts with the same command line"
+    )]
     Mixed(String),
     /// All parts together do not have each shard of the data set once.
+    #[error(
+        "the parts have {found} shards, not each of the {of} of the data set once; read all parts again"
+    )]
     Shards {
         /// Number of shards of the parts.
         found: usize,
@@ -888,77 +925,15 @@ pub enum PartError {
     },
 }
 
-impl fmt::Display for PartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => error.fmt(f),
-            Self::Slice(error) => error.fmt(f),
-            Self::Usage(reason) => f.write_str(reason),
-            Self::NotAPart(reason) => write!(f, "not a partial result: {reason}"),
-            Self::Empty => f.write_str("there is no partial result"),
-            Self::Missing {
-                missing,
-                number,
-                of,
-            } => {
-                let listed: Vec<_> = missing
-                    .iter()
-                    .map(|index| format!("{index}/{of}"))
-                    .collect();
-                let more = number - missing.len().min(*number);
-                let more = if more > 0 {
-                    format!(" and {more} more")
-                } else {
-                    String::new()
-                };
-                let are = if *number == 1 { "is" } else { "are" };
-                write!(
-                    f,
-                    "{number} of {of} parts {are} missing: {}{more}",
-                    listed.join(", ")
-                )
-            }
-            Self::Twice(part) => write!(f, "there are two different results of part {part}"),
-            Self::Mixed(what) => {
-                write!(
-                    f,
-                    "these are partial results of different {what}; read all parts with the same command line"
-                )
-            }
-            Self::Shards { found, of } => {
-                write!(
-                    f,
-                    "the parts have {found} shards, not each of the {of} of the data set once; read all parts again"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for PartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(error) => error.source(),
-            Self::Slice(error) => error.source(),
-            Self::Usage(_)
-            | Self::NotAPart(_)
-            | Self::Empty
-            | Self::Missing { .. }
-            | Self::Twice(_)
-            | Self::Mixed(_)
-            | Self::Shards { .. } => None,
-        }
-    }
-}
-
-impl From<Error> for PartError {
-    fn from(error: Error) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl From<SliceError> for PartError {
-    fn from(error: SliceError) -> Self {
-        Self::Slice(error)
+/// The first parts of which there is no result, and the number of the others.
+fn listed_parts(missing: &[usize], number: usize, of: usize) -> String {
+    let listed: Vec<_> = missing
+        .iter()
+        .map(|index| format!("{index}/{of}"))
+        .collect();
+    let listed = listed.join(", ");
+    match number.saturating_sub(missing.len()) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }

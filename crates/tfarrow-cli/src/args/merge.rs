@@ -6,8 +6,9 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser},
 };
+use tfarrow_report::SchemaFormat;
 
-use super::{headings::OUTPUT, schema::SchemaFormat, stats::StatsFormat, validate::ValidateFormat};
+use super::{headings::OUTPUT, stats::StatsFormat, validate::ValidateFormat};
 
 /// Arguments of `merge`.
 #[derive(Debug, Args)]

@@ -26,6 +26,7 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 
+pub use self::values::{host_and_port, size};
 pub(crate) use self::{
     convert::Convert,
     count::Count,
@@ -46,10 +47,6 @@ pub(crate) use self::{
     validate::{Expectations, Validate, ValidateFormat},
     values::NameList,
     verify::{FaultFormat, Verify},
-};
-pub use self::{
-    schema::SchemaFormat,
-    values::{host_and_port, size},
 };
 
 /// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.

@@ -1,6 +1,7 @@
 //! Arguments of `schema`, and its output formats.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use tfarrow_report::SchemaFormat;
 
 use super::{
     format::{FormatArgs, OutputFormat},
@@ -35,35 +36,7 @@ pub(crate) struct SchemaArgs {
     pub(crate) reading: Reading,
 }
 
-/// Output format of `schema`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchemaFormat {
-    /// For people
-    Table,
-    /// Everything, for programs and for `convert --schema`
-    Json,
-    /// The columns and their Arrow types
-    Arrow,
-    /// A feature spec for tf.io.parse_example
-    Python,
-    /// A function that makes the Arrow schema
-    Rust,
-    /// CREATE EXTERNAL TABLE, with every column declared
-    Sql,
-    /// The features.json file of TensorFlow Datasets
-    FeaturesJson,
-    /// A schema.pbtxt, as TensorFlow Data Validation infers it
-    Pbtxt,
-}
-
 impl OutputFormat for SchemaFormat {
     const TABLE: Self = Self::Table;
     const JSON: Self = Self::Json;
-}
-
-impl SchemaFormat {
-    /// Returns the format of a name, such as `features-json`; `None` if no format has it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        <Self as ValueEnum>::from_str(name, false).ok()
-    }
 }

@@ -9,21 +9,21 @@ use std::{
 
 use anyhow::Result;
 use arrow_schema::SchemaRef;
-use serde_json::{Value, json};
 use tfarrow_convert::{
     ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema,
 };
-use tfarrow_scan::RowLosses;
+use tfarrow_report::{
+    conversion_json, plan_json, plan_text, rounded_text,
+    text::{escape, plural, size},
+};
 
 use crate::{
     args::{Convert, NameList},
-    commands::{dry_run, inspect::skipped_json},
     error::{FOUND, SUCCESS, USAGE, Usage, unless_closed},
     interrupt::{self, on_interrupt},
-    output::{self, plural, size},
+    output,
     progress::Bar,
     stderr,
-    text::escape,
 };
 
 /// Interval between updates of the progress bar.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Convert) -> Result<u8> {
     }
     run_with(dest, &options(args)?, convert, sources, |run| {
         if args.summary.json {
-            let summary = output::pretty(&json(Path::new(dest), &run.report))?;
+            let summary = conversion_json(Path::new(dest), &run.report)?;
             unless_closed(output::line(&summary).map_err(Into::into))?;
         }
         run.report_skipped();
@@ -62,31 +62,15 @@ fn plan(args: &Convert, sources: &[String], dest: &str) -> Result<u8> {
         }
         plan => plan?,
     };
-    unless_closed(dry_run::print(dest, &plan, args.summary.json))?;
+    let text = if args.summary.json {
+        plan_json(Path::new(dest), &plan)?
+    } else {
+        plan_text(&plan, output::screen())
+    };
+    unless_closed(output::line(&text).map_err(Into::into))?;
     stderr::skipped_files(&plan.skipped_files, &plan.missing);
     stderr::splits(&plan.splits);
     Ok(SUCCESS)
-}
-
-/// The summary of a conversion to `dest`.
-pub(crate) fn json(dest: &Path, report: &ConvertReport) -> Value {
-    let counts = |changes: &[(String, u64)]| {
-        changes
-            .iter()
-            .map(|(change, times)| (change.clone(), json!(times)))
-            .collect::<serde_json::Map<_, _>>()
-    };
-    json!({
-        "dest": dest.to_string_lossy(),
-        "shards": report.shards,
-        "files": report.files,
-        "records": report.records,
-        "bytes_in": report.bytes_in,
-        "bytes_out": report.bytes_out,
-        "lossy_changes": counts(&report.lossy_changes),
-        "rounded": counts(&report.rounded),
-        "skipped": skipped_json(&report.damage),
-    })
 }
 
 /// A completed conversion.
@@ -239,7 +223,7 @@ fn print_summary(report: &ConvertReport, took: Duration) {
         stderr::print(&format!("{what}: {}", plural(*times, "time")));
     }
     if !report.rounded.is_empty() {
-        stderr::print(&escape(&rounded_text(&report.rounded)));
+        stderr::print(&escape(&rounded_text(report)));
     }
     why_raw.iter().for_each(|why| stderr::print(why));
     if let (folders @ 1.., Some(deepest)) = (report.new_folders.len(), report.new_folders.last()) {
@@ -258,15 +242,6 @@ fn print_summary(report: &ConvertReport, took: Duration) {
         let why = "of the interrupted run has a source that is not among these, and is kept";
         stderr::print(&escape(&format!("{count} {why}, such as {first}")));
     }
-}
-
-/// The columns of text whose floats were rounded, in one line.
-pub(crate) fn rounded_text(rounded: &[(String, u64)]) -> String {
-    let losses = RowLosses {
-        changed: rounded.iter().cloned().collect(),
-        ..RowLosses::default()
-    };
-    losses.notes().join("; ")
 }
 
 impl Run {

@@ -3,18 +3,22 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_dataset::{DamageReport, FormatFilter, Resolved, Shard, resolve_filtered};
+use tfarrow_report::{
+    skipped_json,
+    text::{escape, pretty_json},
+};
 use tfarrow_scan::{Counted, count};
 
 use crate::{
     args::Count,
     commands::{
-        inspect::{cores, observer, skipped_json},
+        inspect::{cores, observer},
         partial,
     },
     error::{FOUND, SUCCESS},
     output,
     progress::Bar,
-    stderr, text,
+    stderr,
 };
 
 /// Prints the number of records. Skipped files and records are reported.
@@ -38,7 +42,7 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
     } = counted?;
     stderr::splits(&splits);
     if args.summary.json {
-        output::line(&output::pretty(&json(
+        output::line(&pretty_json(&json(
             &shards,
             &records,
             &damage,
@@ -46,7 +50,7 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
         ))?)?;
     } else if args.per_file {
         let line = |(shard, count): (&Shard, &u64)| {
-            format!("{count}\t{}", text::escape(&shard.path.to_string_lossy()))
+            format!("{count}\t{}", escape(&shard.path.to_string_lossy()))
         };
         let lines: Vec<_> = shards.iter().zip(&records).map(line).collect();
         output::line(&lines.join("\n"))?;
@@ -55,7 +59,7 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
     }
     wrong_lengths
         .iter()
-        .for_each(|error| stderr::print(&text::escape(&error.to_string())));
+        .for_each(|error| stderr::print(&escape(&error.to_string())));
     if !damage.is_empty() {
         stderr::skipped_records(&damage);
     }

@@ -3,22 +3,17 @@
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tfarrow_dataset::{FormatFilter, resolve_filtered};
+use tfarrow_report::{
+    EventCurves, FORMAT, InferredSchema, LAYOUT, PartSettings, SchemaFormat, StatisticsReport,
+    report_title, required, text::escape,
+};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartialResult};
 
 use crate::{
-    args::{Merge, SchemaFormat},
-    commands::{
-        part_settings::{FORMAT, LAYOUT, PartSettings, required},
-        partial::cause,
-        report,
-        schema::{self, InferredSchema},
-        stats::{self, StatisticsReport},
-        validate,
-    },
+    args::Merge,
+    commands::{report, schema, stats, validate},
     error::Usage,
-    event_curves::EventCurves,
-    page, stderr,
-    text::escape,
+    stderr,
 };
 
 /// Maximum size of the result of a part in bytes.
@@ -90,7 +85,7 @@ pub(crate) fn run(args: &Merge) -> Result<u8> {
                 .title
                 .clone()
                 .or(settings.title)
-                .unwrap_or_else(|| page::title(&settings.sources));
+                .unwrap_or_else(|| report_title(&settings.sources));
             report::write(
                 output,
                 json,
@@ -159,7 +154,7 @@ fn read(parts: &[String]) -> Result<MergedResult> {
         let name = || shard.path.display().to_string();
         let part = PartialResult::from_bytes(&shard.read_all(PartialResult::MAGIC, MAX_BYTES)?)
             .with_context(name)?;
-        merger.add(part).map_err(cause).with_context(name)?;
+        merger.add(part).with_context(name)?;
     }
-    merger.finish().map_err(cause)
+    Ok(merger.finish()?)
 }

@@ -7,26 +7,21 @@ use clap::ValueEnum;
 use tfarrow_dataset::{
     FormatFilter, OutputFile, Part, Resolved, Shard, resolve_filtered, tfds_splits,
 };
+use tfarrow_report::{
+    PartSettings, source_notes,
+    text::{count, plural, size},
+};
 use tfarrow_scan::InferOptions;
-use tfarrow_stats::{PartError, PartWork, PartialResult};
+use tfarrow_stats::{PartWork, PartialResult};
 
 use crate::{
     args::PartArgs,
-    commands::{inspect::observer, part_settings::PartSettings},
+    commands::inspect::observer,
     error::{SUCCESS, Usage},
-    output::{self, plural},
+    output,
     progress::Bar,
     stderr,
 };
-
-/// The cause of an error of a part, which has a place and remedies, or else the error.
-pub(crate) fn cause(error: PartError) -> anyhow::Error {
-    match error {
-        PartError::Read(error) => error.into(),
-        PartError::Slice(error) => error.into(),
-        other => other.into(),
-    }
-}
 
 /// The name of a value of an option, such as a format.
 pub(super) fn value_name(value: &impl ValueEnum) -> String {
@@ -48,19 +43,9 @@ pub(super) fn share(shards: Vec<Shard>, part: Option<Part>) -> Result<Vec<Shard>
 /// Checks that each of several processes can read the shards of a data set.
 ///
 /// # Errors
-/// Standard input or a pipe, which can be read only once, and whose size is not known.
-pub(crate) fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
-    let Some(stream) = shards.iter().find(|shard| shard.is_stream()) else {
-        return Ok(());
-    };
-    let name = if stream.is_stdin() {
-        "standard input".into()
-    } else {
-        stream.path.display().to_string()
-    };
-    let why =
-        "has no parts, because only one process can read it: copy it to a file, and name that file";
-    Err(Usage(format!("{name} {why}")))
+/// Standard input or a pipe.
+fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
+    PartialResult::check_sources(shards).map_err(|error| Usage(error.to_string()))
 }
 
 /// A data set of which a part is read.
@@ -86,7 +71,7 @@ pub(super) fn source(sources: &[String], part: Part) -> Result<PartSource> {
     let splits = tfds_splits(&shards);
     stderr::skipped_files(&skipped_files, &missing);
     stderr::splits(&splits);
-    let notes = stderr::source_notes(&skipped_files, &missing, &splits);
+    let notes = source_notes(&skipped_files, &missing, &splits);
     check_sources(&shards)?;
     part.spool_for_scan(&mut shards)?;
     Ok(PartSource { shards, notes })
@@ -124,8 +109,7 @@ pub(super) fn write(
         settings.to_map()?,
         &options,
         &observer(&progress),
-    )
-    .map_err(cause)?;
+    )?;
     drop(progress);
     let bytes = result.with_notes(notes.clone()).to_bytes();
     match &args.partial {
@@ -141,8 +125,8 @@ pub(super) fn write(
     stderr::print(&format!(
         "part {part}: {} of {}, result of {}",
         plural(own.len() as u64, "shard"),
-        output::count(shards.len() as u64),
-        output::size(bytes.len() as u64)
+        count(shards.len() as u64),
+        size(bytes.len() as u64)
     ));
     Ok(SUCCESS)
 }

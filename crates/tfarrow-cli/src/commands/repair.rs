@@ -4,12 +4,13 @@ use anyhow::Result;
 use serde_json::json;
 use tfarrow_codec::OnError;
 use tfarrow_convert::{ConvertOptions, repair};
+use tfarrow_report::FaultReport;
 
 use crate::{
     args::{FaultFormat, Repair},
     commands::{
         convert::{self, Run},
-        faults::FaultReport,
+        faults,
     },
     error::{FOUND, SUCCESS, Usage, unless_closed},
     stderr,
@@ -50,9 +51,9 @@ pub(crate) fn run(args: &Repair) -> Result<u8> {
             },
         });
         if is_pipe {
-            found.print_to_stderr();
+            faults::print_to_stderr(&found);
         } else {
-            unless_closed(found.print(args.format.get(), summary))?;
+            unless_closed(faults::print(&found, args.format.get(), summary))?;
         }
         // The first fault has just been printed.
         if found.total() > 0 {

@@ -4,21 +4,18 @@ use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use tfarrow_dataset::{DamageReport, OutputFile, ReadOptions, Shard};
-use tfarrow_stats::{Comparison, RecordProfile, RecordProfiler, Statistics};
+use tfarrow_dataset::{DamageReport, OutputFile, Shard};
+use tfarrow_report::{
+    EventCurves, PartSettings, REPORT_START, report_page, report_title, skipped_json,
+    text::{count, escape, plural, pretty_json},
+};
+use tfarrow_stats::{Comparison, RecordProfile, RecordProfiler};
 
 use crate::{
     args::Report,
-    commands::{
-        inspect::{self, skipped_json},
-        part_settings::PartSettings,
-        validate::{Compared, ComparisonTask, compare, compare_part, exit_status},
-    },
+    commands::validate::{Compared, ComparisonTask, compare, compare_part, exit_status},
     error::Usage,
-    event_curves::EventCurves,
-    output::{self, count, plural},
-    page::{self, Page, PageFile},
-    stderr, text,
+    output, stderr,
 };
 
 /// The name of the command.
@@ -41,9 +38,10 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
     let title = args
         .title
         .clone()
-        .unwrap_or_else(|| page::title(&args.sources));
+        .unwrap_or_else(|| report_title(&args.sources));
     let profile = RecordProfiler::merged(args.examples, others).finish();
-    let curves = curves(&compared, &profile, &shards, &args.looking.damage.read())?;
+    let read = args.looking.damage.read();
+    let curves = EventCurves::of_compared(&compared, &profile, &shards, &read)?;
     write(
         path,
         args.summary.json,
@@ -92,7 +90,7 @@ pub(super) fn check(path: &Path, json: bool) -> Result<()> {
             Err(Usage("--json needs standard output, which takes the page".to_owned()).into())
         }
         true => Ok(()),
-        false => output::refuse_other_file(path, page::START.as_bytes(), "a report page"),
+        false => output::refuse_other_file(path, REPORT_START.as_bytes(), "a report page"),
     }
 }
 
@@ -106,7 +104,7 @@ pub(super) fn write(
     shards: &[Shard],
     curves: &EventCurves,
 ) -> Result<u8> {
-    let html = html(
+    let html = report_page(
         title,
         compared,
         profile,
@@ -150,17 +148,6 @@ fn skipped(skipped: &DamageReport, curves: &EventCurves) -> DamageReport {
     counts
 }
 
-/// Reads the curves of a data set: of the records that were compared.
-pub(crate) fn curves(
-    compared: &Comparison,
-    profile: &RecordProfile,
-    shards: &[Shard],
-    read: &ReadOptions,
-) -> Result<EventCurves> {
-    let is_sample = compared.found.statistics.inferred.sampled.is_some();
-    EventCurves::read(shards, is_sample.then_some(&profile.shards), read)
-}
-
 /// The summary of a report.
 struct Figures<'r> {
     page: &'r Path,
@@ -185,12 +172,12 @@ impl Figures<'_> {
             1 => ", 1 anomaly".to_owned(),
             many => format!(", {} anomalies", count(many as u64)),
         });
-        let name = text::escape(&self.page.display().to_string());
+        let name = escape(&self.page.display().to_string());
         format!("{name}: {records}{features}{anomalies}")
     }
 
     fn json(&self) -> Result<String> {
-        Ok(output::pretty(&json!({
+        Ok(pretty_json(&json!({
             "output": self.page.to_string_lossy(),
             "bytes": self.bytes,
             "files": self.files,
@@ -200,37 +187,4 @@ impl Figures<'_> {
             "skipped": skipped_json(self.skipped),
         }))?)
     }
-}
-
-/// The page of the data set of these shards. `skipped` words the report of skipped records.
-pub(crate) fn html(
-    title: &str,
-    compared: &Comparison,
-    profile: &RecordProfile,
-    shards: &[Shard],
-    curves: &EventCurves,
-    skipped: fn(&DamageReport) -> String,
-) -> String {
-    let statistics = &compared.found.statistics;
-    let (figures, before) = (
-        statistics.summarize(),
-        compared.baseline.as_ref().map(Statistics::summarize),
-    );
-    let files = PageFile::all(shards, &profile.shards);
-    let page = Page {
-        title,
-        summary: &statistics.inferred.summary,
-        has_features: !statistics.inferred.is_events,
-        figures: &figures,
-        before: before.as_ref(),
-        distributions: &statistics.distributions(compared.baseline.as_ref()),
-        anomalies: compared.anomalies(),
-        distances: &compared.distances,
-        profile,
-        curves,
-        files: &files,
-        shards: &statistics.inferred.names,
-        skipped: inspect::skipped(&statistics.inferred, skipped),
-    };
-    page.html()
 }

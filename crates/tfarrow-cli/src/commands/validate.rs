@@ -2,31 +2,28 @@
 
 use std::{
     fs,
-    io::{self, Read, Write},
+    io::{Read, Write},
     path::Path,
 };
 
-use anyhow::{Context, Result, anyhow};
-use serde::Serialize;
-use tfarrow_codec::{Place, infer::RecordObserver};
+use anyhow::{Context, Result};
+use tfarrow_codec::infer::RecordObserver;
 use tfarrow_dataset::{OutputFile, Part, Shard, are_events, existing_objects, is_remote};
+use tfarrow_report::{PartSettings, validation_json, validation_text};
 use tfarrow_stats::{
-    Anomaly, AnomalyKind, Comparison, Distance, Expected, NonFinite, PartExpected, PartWork,
-    Statistics, Validation, anomalies_to_text, proto::Schema, schema_from_text, schema_to_text,
+    Comparison, Expected, PartExpected, PartWork, Statistics, anomalies_to_text, parse_schema,
+    read_schema, schema_to_text,
 };
 
 use crate::{
     args::{Expectations, Looking, PartArgs, Validate, ValidateFormat},
     commands::{
         inspect,
-        part_settings::PartSettings,
         partial::{self, value_name},
         stats,
     },
     error::{FOUND, SUCCESS, Usage},
-    output::{self, BAD, GOOD, Screen, count, plural, short},
-    stderr,
-    text::escape,
+    output, stderr,
 };
 
 /// The name of the command.
@@ -83,23 +80,20 @@ pub(super) fn print(
         file.write_all(schema_to_text(&compared.found.updated)?.as_bytes())?;
         file.persist()?;
     }
-    let report = ValidationReport {
-        found: &compared.found,
-        distances: &compared.distances,
-    };
     match format {
-        ValidateFormat::Table => output::line(&report.text(Screen::stdout()))?,
-        ValidateFormat::Json => output::line(&report.json()?)?,
+        ValidateFormat::Table => output::line(&validation_text(compared, output::screen()))?,
+        ValidateFormat::Json => output::line(&validation_json(compared)?)?,
         // The command line requires a schema or a baseline.
         ValidateFormat::Pbtxt => {
             let schema = compared.schema.as_ref().unwrap_or(&compared.found.updated);
             output::bytes(anomalies_to_text(&compared.found.to_proto(schema))?.as_bytes())?;
         }
     }
-    if report.records() == 0 {
+    let is_empty = compared.found.statistics.inferred.summary.records() == 0;
+    if is_empty {
         stderr::print("there are no records to validate");
     }
-    Ok(exit_status(compared, report.records() == 0))
+    Ok(exit_status(compared, is_empty))
 }
 
 /// Compares a part of a data set, and writes the result. `examples` is the number of example
@@ -252,213 +246,11 @@ fn check_update(path: &Path) -> Result<()> {
             .take(MAX_SCHEMA_BYTES)
             .read_to_end(&mut bytes)
             .with_context(|| path.display().to_string())?;
-        return parse_schema(bytes, path).map(drop);
+        parse_schema(bytes, path)?;
+        return Ok(());
     }
     if fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
         read_schema(path)?;
     }
     Ok(())
-}
-
-/// Reads the schema of a file.
-pub(crate) fn read_schema(path: &Path) -> Result<Schema> {
-    parse_schema(
-        fs::read(path).with_context(|| path.display().to_string())?,
-        path,
-    )
-}
-
-/// Parses the content of the file `path`.
-fn parse_schema(content: Vec<u8>, path: &Path) -> Result<Schema> {
-    let Ok(text) = String::from_utf8(content) else {
-        return Err(anyhow!(
-            "{} is binary, and not a schema in text format",
-            path.display()
-        ));
-    };
-    schema_from_text(&text)
-        .with_context(|| format!("{} is not a schema in text format", path.display()))
-}
-
-/// A report of anomalies, and of distances from the baseline.
-pub(crate) struct ValidationReport<'a> {
-    pub(crate) found: &'a Validation,
-    pub(crate) distances: &'a [Distance],
-}
-
-/// The JSON document.
-#[derive(Serialize)]
-struct Document<'a> {
-    records: u64,
-    /// The numbers of sampled shards and of all shards.
-    sampled: Option<(usize, usize)>,
-    anomalies: Vec<Located<'a>>,
-    distances: &'a [Distance],
-    /// Features with floats that are NaN or infinite.
-    non_finite: Vec<NonFinite>,
-}
-
-#[derive(Serialize)]
-struct Located<'a> {
-    #[serde(flatten)]
-    anomaly: &'a Anomaly,
-    first: Option<First<'a>>,
-}
-
-/// The first record that has an anomaly.
-#[derive(Serialize)]
-struct First<'a> {
-    file: &'a str,
-    record: u64,
-    /// `None` for a row of a file of another format than TFRecord.
-    offset: Option<u64>,
-}
-
-impl ValidationReport<'_> {
-    fn records(&self) -> u64 {
-        self.found.statistics.inferred.summary.records()
-    }
-
-    fn first(&self, place: Place) -> First<'_> {
-        let file = self
-            .found
-            .statistics
-            .inferred
-            .names
-            .get(place.shard as usize)
-            .map_or("", String::as_str);
-        First {
-            file,
-            record: place.record,
-            offset: place.offset,
-        }
-    }
-
-    /// The report as JSON.
-    pub(crate) fn json(&self) -> io::Result<String> {
-        let located = |anomaly| Located {
-            anomaly,
-            first: anomaly.first.map(|place| self.first(place)),
-        };
-        output::pretty(&Document {
-            records: self.records(),
-            sampled: self
-                .found
-                .statistics
-                .inferred
-                .sampled
-                .map(|sampled| (sampled.shards, sampled.of)),
-            anomalies: self.found.anomalies.iter().map(located).collect(),
-            distances: self.distances,
-            non_finite: self.found.non_finite(),
-        })
-    }
-
-    /// The number of anomalies, two lines for each, notes, and a table of distances.
-    pub(crate) fn text(&self, screen: Screen) -> String {
-        let anomalies = &self.found.anomalies;
-        let found = match anomalies.len() {
-            0 => screen.coloured(GOOD, "no anomalies"),
-            1 => screen.coloured(BAD, "1 anomaly"),
-            many => screen.coloured(BAD, &format!("{} anomalies", count(many as u64))),
-        };
-        let mut parts = vec![format!("{}, {found}", plural(self.records(), "record"))];
-        parts.extend(
-            anomalies
-                .iter()
-                .map(|anomaly| self.description(anomaly, screen)),
-        );
-        parts.extend(
-            self.found
-                .non_finite()
-                .iter()
-                .flat_map(|found| self.notes(found)),
-        );
-        if !self.distances.is_empty() {
-            let row = |distance: &Distance| {
-                let measure = serde_json::to_value(distance.measure).unwrap_or_default();
-                let measure = measure.as_str().unwrap_or_default().to_owned();
-                let threshold = distance.threshold.map(short).unwrap_or_default();
-                let about = if distance.is_estimated { "about " } else { "" };
-                vec![
-                    escape(&distance.feature),
-                    measure,
-                    format!("{about}{}", short(distance.value)),
-                    threshold,
-                ]
-            };
-            let names = ["feature", "distance from the baseline", "is", "may be"];
-            let rows = self.distances.iter().map(row).collect();
-            parts.push(output::text_table(
-                &names,
-                &[false, false, true, true],
-                &[],
-                rows,
-                screen,
-            ));
-        }
-        parts.join("\n")
-    }
-
-    /// Notes about values that are NaN or infinite, where the schema allows them.
-    fn notes(&self, found: &NonFinite) -> Vec<String> {
-        let is_anomaly = |kind: AnomalyKind| {
-            let mut anomalies = self.found.anomalies.iter();
-            anomalies.any(|anomaly| {
-                anomaly.kind == kind && anomaly.feature.as_ref() == Some(&found.feature)
-            })
-        };
-        let kinds = [
-            (
-                found.nan,
-                "NaN",
-                "disallow_nan",
-                AnomalyKind::FloatTypeHasNan,
-            ),
-            (
-                found.infinite,
-                "infinite",
-                "disallow_inf",
-                AnomalyKind::FloatTypeHasInf,
-            ),
-        ];
-        let allowed = kinds
-            .into_iter()
-            .filter(|(times, _, _, kind)| *times > 0 && !is_anomaly(*kind));
-        let note = |(times, name, rule, _): (u64, &str, &str, AnomalyKind)| {
-            let of = format!(
-                "{} of {} values are {name}",
-                count(times),
-                count(found.values)
-            );
-            let feature = escape(&found.feature);
-            format!(
-                "{feature}: note: {of}; float_domain {{ {rule}: true }} in the schema makes it an anomaly"
-            )
-        };
-        allowed.map(note).collect()
-    }
-
-    fn description(&self, anomaly: &Anomaly, screen: Screen) -> String {
-        let name = anomaly
-            .feature
-            .as_deref()
-            .map_or("the data set".to_owned(), escape);
-        let kind = screen.coloured(BAD, anomaly.kind.as_str_name());
-        let of_records = anomaly.records.map_or(String::new(), |records| {
-            let first = anomaly
-                .first
-                .map(|place| format!(", first {}: {place}", escape(self.first(place).file)));
-            format!(
-                " in {} of {}{}",
-                count(records),
-                plural(self.records(), "record"),
-                first.unwrap_or_default()
-            )
-        });
-        format!(
-            "{name}: {kind}{of_records}\n    {}",
-            escape(&anomaly.description)
-        )
-    }
 }

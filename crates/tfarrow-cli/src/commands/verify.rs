@@ -2,25 +2,25 @@
 //! command with status 1.
 
 use anyhow::Result;
-use serde_json::{Value, json};
 use tfarrow_codec::OnError;
-use tfarrow_dataset::{
-    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered,
+use tfarrow_dataset::{FormatFilter, Resolved, Shard, resolve_filtered};
+use tfarrow_report::{
+    FaultReport, shard_names,
+    text::{escape, plural},
+    verified_fields, verified_summary,
 };
-use tfarrow_scan::{Verified, VerifyOptions, verify};
+use tfarrow_scan::{VerifyOptions, verify};
 
 use crate::{
     args::Verify,
     commands::{
-        faults::{self, FaultReport},
+        faults,
         inspect::{cores, observer},
         partial,
     },
     error::{FOUND, SUCCESS, reading_remedy, unless_closed},
-    output::{plural, size},
     progress::Bar,
     stderr,
-    text::escape,
 };
 
 /// Prints all faults, and a summary.
@@ -48,15 +48,13 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
             reading_remedy(error)
         )));
     }
-    let files = faults::names(&verified.shards);
+    let files = shard_names(&verified.shards);
     let found = FaultReport {
         files: &files,
         damage: &verified.damage,
     };
-    unless_closed(found.print(
-        args.format.get(),
-        fields(&verified, &skipped_files, &missing),
-    ))?;
+    let fields = verified_fields(&verified, &skipped_files, &missing);
+    unless_closed(faults::print(&found, args.format.get(), fields))?;
     stderr::skipped_files(&skipped_files, &missing);
     stderr::splits(&verified.splits);
     if let Some(first) = verified.without_checksums.first() {
@@ -66,55 +64,6 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
             "{files} without checksums (the first: {first}): verified only that the content can be read"
         ));
     }
-    stderr::print(&summary(&verified));
+    stderr::print(&verified_summary(&verified));
     Ok(if found.total() == 0 { SUCCESS } else { FOUND })
-}
-
-/// The faults as JSON.
-pub(crate) fn json(
-    verified: &Verified,
-    skipped_files: &SkippedFiles,
-    missing: &[MissingShards],
-) -> Value {
-    let files = faults::names(&verified.shards);
-    let found = FaultReport {
-        files: &files,
-        damage: &verified.damage,
-    };
-    found.json(fields(verified, skipped_files, missing))
-}
-
-/// The fields of the JSON besides the faults.
-fn fields(verified: &Verified, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
-    let lacks = |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
-    let example = skipped_files
-        .example
-        .as_ref()
-        .map(|path| path.to_string_lossy());
-    let without: Vec<_> = verified
-        .without_checksums
-        .iter()
-        .map(|path| path.to_string_lossy())
-        .collect();
-    json!({
-        "files": verified.shards.len(),
-        "without_checksums": without,
-        "passed_over": {"empty": skipped_files.empty, "no_known_format": skipped_files.other, "tensorboard": skipped_files.events, "example": example},
-        "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
-        "records": verified.records,
-        "bytes": verified.bytes,
-        "record_type": verified.record_type.map(|record_type| record_type.name()),
-    })
-}
-
-/// The numbers of files, records and faults in one line.
-pub(crate) fn summary(verified: &Verified) -> String {
-    let files = plural(verified.shards.len() as u64, "file");
-    let records = plural(verified.records, "valid record");
-    let faults = FaultReport {
-        files: &[],
-        damage: &verified.damage,
-    }
-    .summary();
-    format!("{files}, {records}, {}: {faults}", size(verified.bytes))
 }

@@ -1,6 +1,5 @@
 //! Errors: exit statuses, messages and remedies.
 
-mod message;
 mod remedy;
 
 use std::{
@@ -11,11 +10,9 @@ use std::{
 };
 
 use datafusion::error::DataFusionError;
-use tfarrow_dataset::ErrorKind;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::{ErrorKind, Lock};
+use tfarrow_report::{UnsupportedFormat, error_message};
 
-pub use message::message;
-pub(crate) use message::missing_function;
 pub(crate) use remedy::{reading_remedy, remedy, words};
 
 /// The exit status of success.
@@ -66,7 +63,10 @@ pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
             .downcast_ref::<tfarrow_dataset::Error>()
             .is_some_and(|error| matches!(error.kind(), ErrorKind::Exists))
     };
-    error.is::<Usage>() || error.is::<InvalidOption>() || error.chain().any(exists)
+    error.is::<Usage>()
+        || error.is::<UnsupportedFormat>()
+        || error.is::<InvalidOption>()
+        || error.chain().any(exists)
 }
 
 /// An error of a statement, with advice.
@@ -86,6 +86,18 @@ impl Error for Hinted {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.error)
     }
+}
+
+/// The text of an error, without remedies.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    // These have the text of the error in them.
+    if let Some(Hinted { error, .. }) = error.downcast_ref() {
+        return error_message(error);
+    }
+    if let Some(InvalidOption(error)) = error.downcast_ref() {
+        return error_message(error);
+    }
+    error_message(error.as_ref())
 }
 
 /// The message and the location of the last panic.

@@ -1,13 +1,11 @@
 //! Cells of a result as text for people: shortened values, escaped control characters.
 
 use std::io;
+use tfarrow_report::text::{blob, count, escape, escape_except, shortened};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType};
 use tfarrow_columnar::{FullCell, JsonCell, Value, entries, json_text, not_finite};
-
-use super::humanize::{blob, count, shortened};
-use crate::text::{escape, escape_except};
 
 /// Number of characters shown of a text.
 const TEXT: usize = 200;

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use tfarrow_columnar::csv_text;
+use tfarrow_report::text::escape_except;
 
 use super::{rows::Rows, sink::Out};
-use crate::text::escape_except;
 
 /// Writes batches as CSV.
 pub(super) struct Csv {

@@ -7,15 +7,10 @@ use std::{
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use serde::Serialize;
 use tfarrow_columnar::{CellStyle, JsonCell, JsonRows};
+use tfarrow_report::text::{blob, count, shortened};
 
-use super::{
-    humanize::{blob, count, shortened},
-    rows::Rows,
-    sink::Out,
-};
-use crate::text::is_control;
+use super::{rows::Rows, sink::Out};
 
 /// Writes batches as JSON.
 pub(super) struct Json {
@@ -129,22 +124,6 @@ impl CellStyle for Style {
     fn shows_nulls(self) -> bool {
         self.nulls
     }
-}
-
-/// `value` as indented JSON. Control characters are escaped, except the line feeds between values.
-pub(crate) fn pretty<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
-    let text = serde_json::to_string_pretty(value)?;
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        // Line feeds of values are escaped already. The control characters that JSON leaves have 16
-        // bits.
-        if c != '\n' && is_control(c) {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)))
-        } else {
-            out.push(c)
-        }
-    }
-    Ok(out)
 }
 
 impl fmt::Debug for Json {

@@ -4,15 +4,10 @@ use std::io::{self, Write};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use tfarrow_report::text::{FAINT, NULL, Screen, escape};
 use unicode_width::UnicodeWidthStr;
 
-use super::{
-    cell::{NULL, quoted_cells},
-    rows::Rows,
-    screen::{FAINT, Screen},
-    sink::Out,
-};
-use crate::text::escape;
+use super::{cell::quoted_cells, rows::Rows, sink::Out};
 
 /// Writes batches as lines of names and values, with an empty line after each row.
 pub(super) struct Lines {

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use tfarrow_report::text::escape_except;
 
 use super::{
     cell::{cells, is_number},
     rows::Rows,
     sink::Out,
 };
-use crate::text::escape_except;
 
 /// Writes batches as one Markdown table.
 pub(super) struct Markdown {

@@ -8,8 +8,9 @@ use std::{
 };
 
 use tfarrow_dataset::{Lock, OutputFile};
+use tfarrow_report::text::Screen;
 
-use super::{pager::Pager, screen::Screen};
+use super::{pager::Pager, terminal};
 
 /// Bytes that are written at a time.
 const BUFFER: usize = 64 << 10;
@@ -60,7 +61,7 @@ impl Sink {
     /// The screen that tables fit.
     pub(crate) fn screen(&self) -> Screen {
         match self {
-            Self::Stdout | Self::Pager(_) => Screen::stdout(),
+            Self::Stdout | Self::Pager(_) => terminal::screen(),
             Self::File(_) => Screen::plain(None),
         }
     }

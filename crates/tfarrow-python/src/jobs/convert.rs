@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{conversion_json, faults_summary, plan_json, plan_text, rounded_text};
 use tfarrow_codec::{OnConflict, OnError, VerifyCrc};
 use tfarrow_convert::{
     ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, TimestampUnit,
     convert as convert_sources, dry_run, read_schema, repair as repair_sources,
 };
 use tfarrow_dataset::{PartialTail, load_message};
+use tfarrow_report::{
+    FaultReport, conversion_json, plan_json, plan_text, rounded_text, text::Screen,
+};
 
 use super::RawReport;
 use crate::{
@@ -54,7 +56,10 @@ pub(crate) fn plan_conversion(
     let plan = plan.map_err(|error| failed(py, error))?;
     warn_files(py, &plan.skipped_files, &plan.missing, &plan.splits)?;
     let json = plan_json(&dest, &plan).map_err(|error| failed(py, error))?;
-    Ok(RawReport::new(move |width| plan_text(&plan, width), json))
+    Ok(RawReport::new(
+        move |width| plan_text(&plan, Screen::plain(width)),
+        json,
+    ))
 }
 
 /// Copies the valid records of TFRecord files.
@@ -211,7 +216,7 @@ fn reported(py: Python<'_>, dest: &Path, report: ConvertReport) -> PyResult<RawR
         if damage.is_empty() {
             "nothing skipped".to_owned()
         } else {
-            faults_summary(damage)
+            FaultReport { files: &[], damage }.summary()
         },
     );
     Ok(RawReport::new(move |_| text.clone(), json))

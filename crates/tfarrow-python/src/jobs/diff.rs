@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{diff_json, diff_text};
 use tfarrow_codec::diff::Tolerance;
 use tfarrow_convert::{DiffOptions, Progress, diff as diff_sources};
+use tfarrow_report::{diff_json, diff_text, text::Screen};
 
 use super::RawReport;
 use crate::{
@@ -61,7 +61,13 @@ pub(crate) fn diff(
             .collect::<Vec<_>>()
             .join(", ")
     });
-    let text = move |_| diff_text(names.each_ref().map(String::as_str), &found);
+    let text = move |_| {
+        diff_text(
+            names.each_ref().map(String::as_str),
+            &found,
+            Screen::plain(None),
+        )
+    };
     Ok((RawReport::new(text, json), is_equal))
 }
 

@@ -7,11 +7,10 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
 };
-use tfarrow_cli::render::{
-    InferredSchema, PartSettings, StatisticsReport, check_part_sources, part_error,
-    record_warnings, schema_warnings,
-};
 use tfarrow_dataset::{FormatFilter, Part};
+use tfarrow_report::{
+    InferredSchema, PartSettings, StatisticsReport, record_warnings, schema_warnings, skipped_text,
+};
 use tfarrow_scan::{InferOptions, Sample};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
 
@@ -61,7 +60,7 @@ pub(crate) fn read_part<'py>(
     };
     let work = || -> anyhow::Result<_> {
         let mut found = Found::of(&sources, FormatFilter::Any, |_| Ok(()))?;
-        check_part_sources(&found.shards)?;
+        PartialResult::check_sources(&found.shards)?;
         part.spool_for_scan(&mut found.shards)?;
         pass.expect(
             found
@@ -99,8 +98,7 @@ pub(crate) fn read_part<'py>(
             settings.to_map()?,
             &infer,
             &|bytes, _| pass.add(bytes),
-        )
-        .map_err(part_error)?
+        )?
         .with_notes(found.notes());
         Ok((found, result.to_bytes()))
     };
@@ -120,9 +118,9 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts
         for (index, part) in parts.iter().enumerate() {
             let place = || format!("item {index} of the parts");
             let part = PartialResult::from_bytes(part).with_context(place)?;
-            merger.add(part).map_err(part_error).with_context(place)?;
+            merger.add(part).with_context(place)?;
         }
-        merger.finish().map_err(part_error)
+        Ok(merger.finish()?)
     };
     let MergedResult {
         shards,
@@ -138,14 +136,18 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts
             let found = found
                 .map_err(|error| failed(py, error))?
                 .with_probable(probable);
-            warn_all(py, &schema_warnings(&found))?;
+            warn_all(py, &schema_warnings(&found, skipped_text).texts)?;
             Ok((Some(RawSchema::new(found, settings.sources)), None))
         }
         MergedContent::Statistics(all) => {
             let report = StatisticsReport::new(all.summarize());
             Ok((
                 None,
-                Some(reported(py, &record_warnings(&all.inferred), report)?),
+                Some(reported(
+                    py,
+                    &record_warnings(&all.inferred, skipped_text).texts,
+                    report,
+                )?),
             ))
         }
         MergedContent::Slices(by, sliced) => {
@@ -154,7 +156,7 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts
                 None,
                 Some(reported(
                     py,
-                    &record_warnings(&sliced.all.inferred),
+                    &record_warnings(&sliced.all.inferred, skipped_text).texts,
                     report,
                 )?),
             ))

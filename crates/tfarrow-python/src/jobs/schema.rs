@@ -7,12 +7,12 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use tfarrow_cli::render::{
-    InferredSchema, SchemaFormat, message_schema_text, schema_omissions, schema_text,
-    schema_warnings,
-};
 use tfarrow_codec::MessageType;
 use tfarrow_dataset::{Shard, are_events, event_message};
+use tfarrow_report::{
+    InferredSchema, SchemaFormat, message_schema_text, schema_omissions, schema_text,
+    schema_warnings, skipped_text, text::Screen,
+};
 
 use crate::{
     capsule::export_schema,
@@ -75,7 +75,7 @@ pub(crate) fn schema(
     );
     let found = found.and_then(|found| found.with_probable_payload(&options.read()));
     let found = found.map_err(|error| failed(py, error))?;
-    warn_all(py, &schema_warnings(&found))?;
+    warn_all(py, &schema_warnings(&found, skipped_text).texts)?;
     Ok(RawSchema::new(found, sources))
 }
 
@@ -96,10 +96,11 @@ impl RawSchema {
     fn text(&self, py: Python<'_>, format: &str, width: Option<usize>) -> PyResult<String> {
         let unknown = || usage(py, &format!("there is no format {format:?} of a schema"));
         let format = SchemaFormat::from_name(format).ok_or_else(unknown)?;
+        let screen = Screen::plain(width);
         let text = match &self.columns {
-            SchemaColumns::Inferred(found) => schema_text(found, format, &self.sources, width),
+            SchemaColumns::Inferred(found) => schema_text(found, format, &self.sources, screen),
             SchemaColumns::Events { message, schema } => {
-                message_schema_text(message, schema, format, width)
+                message_schema_text(message, schema, format, screen)
             }
         };
         let text = text.map_err(|error| failed(py, error))?;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use prost::Message;
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{
-    StatisticsReport, record_warnings, sliced_statistics_text, statistics_json,
-};
 use tfarrow_dataset::{FormatFilter, Shard};
+use tfarrow_report::{
+    StatisticsReport, record_warnings, skipped_text,
+    text::{Screen, pretty_json},
+};
 use tfarrow_stats::{Statistics, schema_to_text};
 
 use super::RawReport;
@@ -48,7 +49,11 @@ pub(crate) fn stats(
                 (sliced.all, report)
             }
         };
-        Ok((found, record_warnings(&all.inferred), report))
+        Ok((
+            found,
+            record_warnings(&all.inferred, skipped_text).texts,
+            report,
+        ))
     };
     let (found, warnings, report) =
         watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
@@ -63,10 +68,10 @@ pub(super) fn reported(
     report: StatisticsReport,
 ) -> PyResult<(RawReport, Vec<u8>)> {
     warn_all(py, warnings)?;
-    let json = statistics_json(&report).map_err(|error| failed(py, error))?;
+    let json = pretty_json(&report).map_err(|error| failed(py, error))?;
     let message = report.to_proto().encode_to_vec();
     Ok((
-        RawReport::new(move |width| sliced_statistics_text(&report, width), json),
+        RawReport::new(move |width| report.text(Screen::plain(width)), json),
         message,
     ))
 }

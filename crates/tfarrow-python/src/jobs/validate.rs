@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{
-    read_schema, record_warnings, report_page, report_title, validation_json, validation_text,
-};
 use tfarrow_codec::infer::RecordObserver;
 use tfarrow_dataset::{FormatFilter, Shard};
-use tfarrow_stats::{Comparison, Expected, RecordProfiler, Statistics, schema_to_text};
+use tfarrow_report::{
+    EventCurves, record_warnings, report_page, report_title, skipped_text, text::Screen,
+    validation_json, validation_text,
+};
+use tfarrow_stats::{
+    Comparison, Expected, RecordProfiler, Statistics, read_schema, schema_to_text,
+};
 
 use super::RawReport;
 use crate::{
@@ -41,11 +44,10 @@ pub(crate) fn validate(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, bool, String)> {
     let (compared, ..) = compare(py, &sources, &against, options, progress, || ())?;
-    let json =
-        validation_json(&compared.found, &compared.distances).map_err(|error| failed(py, error))?;
+    let json = validation_json(&compared).map_err(|error| failed(py, error))?;
     let updated = schema_to_text(&compared.found.updated).map_err(|error| failed(py, error))?;
     let has_anomalies = compared.has_anomalies();
-    let text = move |width| validation_text(&compared.found, &compared.distances, width);
+    let text = move |width| validation_text(&compared, Screen::plain(width));
     Ok((RawReport::new(text, json), has_anomalies, updated))
 }
 
@@ -73,10 +75,14 @@ pub(crate) fn report(
         RecordProfiler::merged(examples, parts).finish(),
         ReadingOptions::of(options)?.read(),
     );
-    let page = py.detach(|| report_page(&title, &compared, &profile, &shards, &read));
-    let page = page.map_err(|error| failed(py, error))?;
-    warn_all(py, page.warning.as_slice())?;
-    Ok(page.html)
+    let page = py.detach(|| -> anyhow::Result<_> {
+        let curves = EventCurves::of_compared(&compared, &profile, &shards, &read)?;
+        let html = report_page(&title, &compared, &profile, &shards, &curves, skipped_text);
+        Ok((html, curves.note()))
+    });
+    let (html, note) = page.map_err(|error| failed(py, error))?;
+    warn_all(py, note.as_slice())?;
+    Ok(html)
 }
 
 /// Compares a data set. Returns the comparison, the observers, and the shards of the data set.
@@ -89,7 +95,7 @@ fn compare<O: RecordObserver + Send>(
     observer: impl Fn() -> O + Sync + Send,
 ) -> PyResult<(Comparison, Vec<O>, Vec<Shard>)> {
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
-    let read = |path: &Path| read_schema(path).map_err(|error| failed_at(py, &error, path));
+    let read = |path: &Path| read_schema(path).map_err(|error| failed_at(py, &error.into(), path));
     let schema = against.schema.as_deref().map(read).transpose()?;
     let work = || -> tfarrow_dataset::Result<_> {
         let found = Found::of(sources, FormatFilter::Any, Shard::spool_for_scan)?;
@@ -117,6 +123,9 @@ fn compare<O: RecordObserver + Send>(
     let (found, (compared, observers)) =
         watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
-    warn_all(py, &record_warnings(&compared.found.statistics.inferred))?;
+    warn_all(
+        py,
+        &record_warnings(&compared.found.statistics.inferred, skipped_text).texts,
+    )?;
     Ok((compared, observers, found.shards))
 }

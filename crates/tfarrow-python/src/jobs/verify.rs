@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{verify_json, verify_text};
 use tfarrow_dataset::{FormatFilter, Shard};
+use tfarrow_report::{text::Screen, verified_json, verified_text};
 use tfarrow_scan::VerifyOptions;
 
 use super::RawReport;
@@ -57,10 +57,10 @@ pub(crate) fn verify(
             .collect::<Vec<_>>(),
     )?;
     let json =
-        verify_json(&verified, &skipped_files, &missing).map_err(|error| failed(py, error))?;
+        verified_json(&verified, &skipped_files, &missing).map_err(|error| failed(py, error))?;
     let is_valid = verified.damage.is_empty();
     Ok((
-        RawReport::new(move |_| verify_text(&verified), json),
+        RawReport::new(move |_| verified_text(&verified, Screen::plain(None)), json),
         is_valid,
     ))
 }

@@ -21,10 +21,10 @@ use rustyline::{
     hint::Hinter,
     validate::Validator,
 };
+use tfarrow_report::text::escape;
 use tokio::runtime::Handle;
 
 use super::{file_columns::FileColumns, highlight::highlighted, prompt_command::PromptCommand};
-use crate::text;
 
 const PROMPT: Style = AnsiColor::Blue.on_default();
 /// Bytes of a line above which a typed character does not draw the line again: the output would
@@ -183,7 +183,7 @@ impl Completer for SqlHelper {
 
 /// Whether a name has no control characters, which would reach the terminal.
 fn is_printable(name: &str) -> bool {
-    text::escape(name) == name
+    escape(name) == name
 }
 
 /// The position at which the last word of a text begins.

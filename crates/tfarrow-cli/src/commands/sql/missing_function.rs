@@ -2,8 +2,7 @@
 //! functions of a similar name.
 
 use datafusion::{error::DataFusionError, prelude::SessionContext};
-
-use crate::{error::missing_function, suggestion::nearest};
+use tfarrow_report::{missing_function, text::nearest};
 
 /// Functions of DuckDB, with the SQL that has their effect.
 const DUCKDB: [(&str, &str); 31] = [

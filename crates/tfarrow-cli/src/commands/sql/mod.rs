@@ -29,6 +29,8 @@ use tfarrow_sql::{Cancellation, Engine, SessionOptions, Statements, session_cont
 use tokio::{runtime::Runtime, sync::Notify};
 
 use self::{answer::Answers, skip_report::SkipReport};
+use tfarrow_report::text::escape;
+
 use crate::{
     args::{Format, Sql},
     cluster::{Cluster, ClusterAddress, run_elsewhere},
@@ -36,7 +38,6 @@ use crate::{
     interrupt::{self, end, on_interrupt},
     output::{self, Sink, View},
     stderr,
-    text::escape,
 };
 
 /// Time that a query has to clean up after Ctrl-C or an error.

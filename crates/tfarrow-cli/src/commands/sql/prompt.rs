@@ -9,6 +9,7 @@ use std::{
 use anyhow::Result;
 use clap::ValueEnum;
 use tfarrow_dataset::ErrorKind;
+use tfarrow_report::text::{count, escape, plural};
 use tfarrow_sql::Cancellation;
 use tokio::{
     runtime::Runtime,
@@ -26,9 +27,8 @@ use crate::{
     args::Format,
     error::{Usage, is_closed_pipe},
     interrupt,
-    output::{self, Sink},
+    output::Sink,
     stderr,
-    text::escape,
 };
 
 /// The statement of `\d`.
@@ -209,7 +209,7 @@ impl Session<'_> {
     fn shown_rows(&self) -> String {
         match self.answers.view.max_rows {
             0 => "tables show all rows".to_owned(),
-            rows => format!("tables show up to {}", output::plural(rows as u64, "row")),
+            rows => format!("tables show up to {}", plural(rows as u64, "row")),
         }
     }
 
@@ -305,7 +305,7 @@ fn timing(rows: Option<u64>, start: Instant) -> String {
     match rows {
         Some(rows) => {
             let s = if rows == 1 { "" } else { "s" };
-            format!("{} row{s}, {seconds:.3} s", output::count(rows))
+            format!("{} row{s}, {seconds:.3} s", count(rows))
         }
         None => format!("done, {seconds:.3} s"),
     }

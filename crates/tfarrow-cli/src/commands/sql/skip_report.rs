@@ -8,8 +8,9 @@ use std::{
 use tfarrow_datafusion::sql_advice;
 use tfarrow_dataset::DamageReport;
 use tfarrow_dataset::Lock;
+use tfarrow_report::text::escape;
 
-use crate::{stderr, text::escape};
+use crate::stderr;
 
 /// A count of skipped records that scans of all threads add to.
 #[derive(Default)]

@@ -1,0 +1,119 @@
+//! The body of the card of a feature with numbers.
+
+use maud::{Markup, html};
+use tfarrow_stats::{DistributionSide, NumberStatistics};
+
+use super::{
+    card::{Card, Figure, figures, percentile_table},
+    chart,
+};
+use crate::text::{count, number, percent, short};
+
+/// The figures and the histogram, and the quantiles and the lengths of lists as details.
+pub(super) fn body(card: &Card<'_>) -> Markup {
+    let name = card.name();
+    html! {
+        div class="body" {
+            (figures(&number_figures(card)))
+            div class="plot" {
+                @if let Some(distribution) = card.distribution { (chart::histogram(&name, distribution)) }
+                (sample_note(card))
+            }
+        }
+        details {
+            summary { "Quantiles and tables" }
+            div class="details" {
+                @if let Some(distribution) = card.distribution {
+                    @let percentages = chart::percentages();
+                    @let of = |side: &Option<DistributionSide>| side.as_ref().map(|side| side.percentiles.clone());
+                    @let (now, before) = (of(&distribution.now), of(&distribution.before));
+                    div class="pair" {
+                        @if !distribution.bounds.is_empty() {
+                            (chart::quantiles(&format!("Quantiles of {name}"), &percentages, now.as_deref(), before.as_deref()))
+                        }
+                        (percentile_table("Quantiles", &percentages, now.as_deref(), before.as_deref()))
+                        (chart::histogram_table(distribution))
+                    }
+                }
+                (card.common_details())
+            }
+        }
+    }
+}
+
+fn number_figures(card: &Card<'_>) -> Vec<Figure> {
+    let figure = |name, of: fn(&NumberStatistics) -> Option<String>| {
+        card.figure(name, move |side| {
+            of(side
+                .kind?
+                .numbers
+                .as_ref()
+                .filter(|numbers| numbers.count > 0)?)
+        })
+    };
+    let share = |name, of: fn(&NumberStatistics) -> u64| {
+        card.figure(name, move |side| {
+            let numbers = side.kind?.numbers.as_ref()?;
+            Some(of(numbers))
+                .filter(|count| *count > 0)
+                .map(|count| percent(count, numbers.count + numbers.nan))
+        })
+    };
+    let mut all = card.common_figures();
+    all.extend([
+        figure("mean", |numbers| known(numbers.mean)),
+        figure("median", |numbers| of_sample(numbers, numbers.median)),
+        figure("std. deviation", |numbers| known(numbers.std_dev)),
+        figure("minimum", |numbers| Some(number(numbers.min))),
+        figure("maximum", |numbers| Some(number(numbers.max))),
+        // A remainder of rounding is no skewness.
+        figure("skewness", |numbers| {
+            of_sample(
+                numbers,
+                if numbers.skewness.abs() < 1e-6 {
+                    0.0
+                } else {
+                    numbers.skewness
+                },
+            )
+        }),
+        share("zeros", |numbers| numbers.zeros),
+        share("NaN", |numbers| numbers.nan),
+        share("infinite", |numbers| numbers.positive_infinities),
+        share("-infinite", |numbers| numbers.negative_infinities),
+        card.figure("values", |side| side.kind.map(|kind| count(kind.values))),
+    ]);
+    all
+}
+
+/// A figure as text; `None` for one that the numbers do not have.
+fn known(figure: f64) -> Option<String> {
+    (!figure.is_nan()).then(|| short(figure))
+}
+
+/// A figure that is estimated if numbers were sampled.
+pub(super) fn of_sample(numbers: &NumberStatistics, figure: f64) -> Option<String> {
+    let about = if numbers.sampled.is_some() {
+        "about "
+    } else {
+        ""
+    };
+    known(figure).map(|figure| format!("{about}{figure}"))
+}
+
+/// Names the size of the sample that the chart is of, or the reason why there is no chart.
+fn sample_note(card: &Card<'_>) -> Markup {
+    let sampled = card
+        .now
+        .and_then(|side| side.kind?.numbers.as_ref()?.sampled);
+    let has_chart = card
+        .distribution
+        .is_some_and(|distribution| !distribution.bounds.is_empty());
+    html! {
+        @if !has_chart {
+            p class="note" { "No two finite values are different." }
+        } @else if let Some(sampled) = sampled {
+            p class="note" { "Median, skewness, histogram and quantiles are estimates from a sample of " (count(sampled)) " values." }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Images of examples as small pictures, with bounding boxes and their class names.
+
+use std::io::Cursor;
+
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
+use image::{DynamicImage, ImageFormat};
+use maud::{Markup, html};
+use tfarrow_dataset::{ImageHeader, decode_image};
+use tfarrow_stats::{ExampleRecord, ExampleValues};
+
+use super::{
+    chart,
+    excerpt::{bytes_excerpt, excerpt},
+};
+
+/// Memory limit for decoding one image, in bytes: 18 megapixels of JPEG, 55 of PNG without
+/// transparency. Images are decoded one after another.
+const MAX_DECODING_BYTES: u64 = 160 << 20;
+/// Number of boxes shown of an image, and characters of the name of each.
+const MAX_BOXES: usize = 50;
+const CLASS_CHARS: usize = 24;
+
+/// A small image as a data URL, and its size in pixels.
+pub(super) struct Thumbnail {
+    url: String,
+    width: u32,
+    height: u32,
+}
+
+impl Thumbnail {
+    /// Decodes an image and encodes it anew, with sides of up to `side` pixels. `None` if it is
+    /// corrupt or too large, or if `pixels` are used up.
+    pub(super) fn of(image: &[u8], side: u32, pixels: &mut u64) -> Option<Self> {
+        let header = ImageHeader::read(image)
+            .filter(|header| header.decoding_bytes <= MAX_DECODING_BYTES)?;
+        let (width, height) = (header.width, header.height);
+        *pixels = pixels.checked_sub(u64::from(width) * u64::from(height))?;
+        let full = decode_image(image, MAX_DECODING_BYTES)?;
+        let small = if width.max(height) > side {
+            full.thumbnail(side, side)
+        } else {
+            full
+        };
+        let (width, height) = (small.width(), small.height());
+        // JPEG has no transparency, and saves nothing for very small images.
+        let (kind, format, small) = match small.color().has_alpha() || width.max(height) <= 32 {
+            true => ("png", ImageFormat::Png, small),
+            false => (
+                "jpeg",
+                ImageFormat::Jpeg,
+                DynamicImage::from(small.to_rgb8()),
+            ),
+        };
+        let mut encoded = Vec::new();
+        small
+            .write_to(&mut Cursor::new(&mut encoded), format)
+            .ok()?;
+        Some(Self {
+            url: format!("data:image/{kind};base64,{}", STANDARD.encode(encoded)),
+            width,
+            height,
+        })
+    }
+
+    /// The image with boxes over it.
+    pub(super) fn html(&self, name: &str, boxes: &Boxes) -> Markup {
+        let Self { url, width, height } = self;
+        html! {
+            svg class="picture" viewBox={ "0 0 " (width) " " (height) } role="img" aria-label=(name) {
+                title { (name) }
+                image class=[(width.max(height) <= &32).then_some("tiny")] width=(width) height=(height) href=(url) {}
+                @for (sides, class) in &boxes.within { g class="box" { title { (class) } (self.boxed(*sides, class)) } }
+            }
+        }
+    }
+
+    /// A box with its class in the upper left corner. Text has the size of a fourteenth of the
+    /// longer side.
+    fn boxed(&self, sides: [f32; 4], class: &str) -> Markup {
+        let size = f64::from(self.width.max(self.height)) / 14.0;
+        let at = self.scaled(sides);
+        let (x, y) = (
+            at[0] + size / 4.0,
+            (at[1] + size).min(f64::from(self.height) - size / 4.0),
+        );
+        html! {
+            (chart::rect(at))
+            @if !class.is_empty() {
+                text x=(format!("{x:.1}")) y=(format!("{y:.1}")) font-size=(format!("{size:.1}")) { (excerpt(class, CLASS_CHARS)) }
+            }
+        }
+    }
+
+    /// A box in pixels, as left edge, upper edge, width and height.
+    fn scaled(&self, [left, top, right, bottom]: [f32; 4]) -> [f64; 4] {
+        let (width, height) = (self.width as f32, self.height as f32);
+        [
+            left * width,
+            top * height,
+            (right - left) * width,
+            (bottom - top) * height,
+        ]
+        .map(f64::from)
+    }
+}
+
+/// The bounding boxes of a record, whose features are named as in TensorFlow's object-detection
+/// API.
+#[derive(Default)]
+pub(super) struct Boxes {
+    /// Left, upper, right and lower edge as fractions of the image, and the class.
+    within: Vec<([f32; 4], String)>,
+    /// Number of boxes that are not within the image, or have no area.
+    pub(super) outside: usize,
+}
+
+impl Boxes {
+    /// The boxes of a record.
+    pub(super) fn of(example: &ExampleRecord) -> Self {
+        let of = |name: &str| {
+            example
+                .features
+                .iter()
+                .find(|feature| feature.name == format!("image/object/{name}"))
+        };
+        let edges = |name: &str| match of(name).map(|feature| &feature.values) {
+            Some(ExampleValues::Float(values)) => values.clone(),
+            _ => Vec::new(),
+        };
+        let classs = match of("class/text")
+            .or_else(|| of("class/label"))
+            .map(|feature| &feature.values)
+        {
+            Some(ExampleValues::Bytes(values)) => values
+                .iter()
+                .map(|(value, length)| bytes_excerpt(value, *length, 2 * CLASS_CHARS))
+                .collect(),
+            Some(ExampleValues::Int64(values)) => values.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        };
+        let mut classs = classs.into_iter();
+        let mut boxes = Self::default();
+        let corners = edges("bbox/xmin").into_iter().zip(edges("bbox/ymin"));
+        for ((left, top), (right, bottom)) in
+            corners.zip(edges("bbox/xmax").into_iter().zip(edges("bbox/ymax")))
+        {
+            let class = classs.next().unwrap_or_default();
+            let is_fraction = |edge: f32| (-0.01..=1.01).contains(&edge);
+            let is_box = [left, top, right, bottom].into_iter().all(is_fraction)
+                && left < right
+                && top < bottom;
+            if is_box && boxes.within.len() < MAX_BOXES {
+                boxes.within.push(([left, top, right, bottom], class));
+            }
+            boxes.outside += usize::from(!is_box);
+        }
+        boxes
+    }
+}

@@ -1,0 +1,207 @@
+//! The plan of a conversion, which `tfarrow convert --dry-run` prints.
+
+use std::{io, path::Path};
+
+use arrow_schema::{FieldRef, SchemaRef};
+use serde_json::{Value, json};
+use tfarrow_convert::{
+    ConversionPlan, PlannedJob, PlannedOutputs, PlannedSource, Target, schema_json::type_name,
+};
+
+use crate::{
+    schema::outlined,
+    text::{Screen, count, escape, plural, pretty_json, size, text_table},
+};
+
+/// Returns the plan of a conversion as tables: the outputs with their sources, the columns, and a
+/// summary.
+pub fn plan_text(plan: &ConversionPlan, screen: Screen) -> String {
+    let rows = plan.jobs.iter().map(row).collect();
+    let mut text = text_table(
+        &["output", "source", "size"],
+        &[false, false, true],
+        &[],
+        rows,
+        screen,
+    );
+    for (columns, of) in tables(plan) {
+        let rows = outlined(columns.fields())
+            .into_iter()
+            .map(|column| vec![column.name, column.data_type]);
+        let table = text_table(
+            &["column", "type"],
+            &[false, false],
+            &[],
+            rows.collect(),
+            screen,
+        );
+        text.push_str(&format!("\n{of}\n{table}"));
+    }
+    text.push_str(&format!("\n{}", summary(plan)));
+    text
+}
+
+/// A job as a row of a table: its outputs, its sources, and the size of the sources.
+fn row(job: &PlannedJob) -> Vec<String> {
+    let sources: Vec<_> = job
+        .sources
+        .iter()
+        .map(|source| source.path.as_path())
+        .collect();
+    let bytes = job.sources.iter().map(|source| source.bytes).sum();
+    vec![
+        first_of(&job.outputs.names()),
+        first_of(&sources),
+        size(bytes),
+    ]
+}
+
+/// The first of some paths, and the number of the others.
+fn first_of(paths: &[&Path]) -> String {
+    let first = paths
+        .first()
+        .map_or_else(String::new, |path| escape(&path.to_string_lossy()));
+    match paths.len() {
+        0 | 1 => first,
+        many => format!("{first} and {} more", count(many as u64 - 1)),
+    }
+}
+
+/// The columns of jobs that have the same ones, and a headline.
+fn tables(plan: &ConversionPlan) -> Vec<(&SchemaRef, String)> {
+    let mut tables: Vec<(&SchemaRef, &PlannedJob, u64)> = Vec::new();
+    for job in &plan.jobs {
+        let Some(columns) = &job.columns else {
+            continue;
+        };
+        match tables
+            .iter_mut()
+            .find(|(known, ..)| known.fields() == columns.fields())
+        {
+            Some((.., jobs)) => *jobs += 1,
+            None => tables.push((columns, job, 1)),
+        }
+    }
+    let is_one = tables.len() == 1;
+    let headline = |(columns, first, jobs): (_, &PlannedJob, u64)| {
+        let outputs = match (is_one, jobs) {
+            (true, _) => String::new(),
+            (false, 1) => format!(" of {}", first_of(&first.outputs.names())),
+            (false, _) => format!(
+                " of {} and {} more",
+                first_of(&first.outputs.names()),
+                count(jobs - 1)
+            ),
+        };
+        (columns, format!("columns{outputs}:"))
+    };
+    tables.into_iter().map(headline).collect()
+}
+
+/// The formats and the sizes, the records that the columns are from, and the outputs that would be
+/// replaced.
+fn summary(plan: &ConversionPlan) -> String {
+    let read = plural(sources(plan) as u64, "file");
+    let format = match plan.target {
+        Target::Parquet => "Parquet",
+        Target::TfRecord => "TFRecord",
+        Target::Arrow => "Arrow",
+    };
+    let written = files(plan).map_or_else(
+        || format!("{format} files"),
+        |files| plural(files, &format!("{format} file")),
+    );
+    let mut compressions: Vec<_> = plan.jobs.iter().map(|job| job.compression.name()).collect();
+    compressions.dedup();
+    let mut text = format!(
+        "would convert {read} ({}) to {written}, compression {}",
+        size(bytes(plan)),
+        compressions.join(", ")
+    );
+    if let Some(records) = plan.inferred_from {
+        let what = if plan.is_sampled {
+            "a sample of "
+        } else {
+            "all "
+        };
+        text.push_str(&format!(
+            "; the columns are those of {what}{}",
+            plural(records, "record")
+        ));
+    }
+    if let Some(first) = plan.replaced.first() {
+        let (replaced, first) = (
+            plural(plan.replaced.len() as u64, "file"),
+            escape(&first.to_string_lossy()),
+        );
+        text.push_str(&format!("; {replaced} would be replaced, such as {first}"));
+    }
+    text + "; nothing was written"
+}
+
+fn sources(plan: &ConversionPlan) -> usize {
+    plan.jobs.iter().map(|job| job.sources.len()).sum()
+}
+
+fn bytes(plan: &ConversionPlan) -> u64 {
+    plan.jobs
+        .iter()
+        .flat_map(|job| &job.sources)
+        .map(|source| source.bytes)
+        .sum()
+}
+
+/// The number of output files; `None` if it depends on their size.
+fn files(plan: &ConversionPlan) -> Option<u64> {
+    let files = |job: &PlannedJob| match &job.outputs {
+        PlannedOutputs::Files(files) => Some(files.len() as u64),
+        PlannedOutputs::Stream => Some(0),
+        PlannedOutputs::Numbered(_) => None,
+    };
+    plan.jobs.iter().map(files).sum()
+}
+
+/// Returns the plan of a conversion to `dest` as JSON. Columns that all outputs have are those of
+/// the plan, and others those of each job.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn plan_json(dest: &Path, plan: &ConversionPlan) -> io::Result<String> {
+    let tables = tables(plan);
+    let common = tables
+        .first()
+        .filter(|_| tables.len() == 1)
+        .map(|(columns, _)| columns_json(columns));
+    let job = |job: &PlannedJob| {
+        let source = |source: &PlannedSource| json!({"path": source.path.to_string_lossy(), "bytes": source.bytes});
+        let names = job.outputs.names();
+        let mut fields = json!({
+            "sources": job.sources.iter().map(source).collect::<Vec<_>>(),
+            "outputs": names.iter().map(|name| name.to_string_lossy()).collect::<Vec<_>>(),
+            "compression": job.compression.name(),
+        });
+        if let (None, Some(columns), Value::Object(fields)) = (&common, &job.columns, &mut fields) {
+            fields.insert("columns".to_owned(), columns_json(columns));
+        }
+        fields
+    };
+    pretty_json(&json!({
+        "dest": dest.to_string_lossy(),
+        "dry_run": true,
+        "to": plan.target.name(),
+        "shards": sources(plan),
+        "files": files(plan),
+        "bytes_in": bytes(plan),
+        "jobs": plan.jobs.iter().map(job).collect::<Vec<_>>(),
+        "columns": common,
+        "inferred_from": plan.inferred_from,
+        "is_sampled": plan.is_sampled,
+        "replaced": plan.replaced.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+    }))
+}
+
+fn columns_json(columns: &SchemaRef) -> Value {
+    let column =
+        |field: &FieldRef| json!({"name": field.name(), "type": type_name(field.data_type())});
+    columns.fields().iter().map(column).collect()
+}
