@@ -114,7 +114,7 @@ impl<'a> ClauseChecker<'a> {
 const PARENTHESES: &str = "put the query in parentheses of its own";
 
 impl VisitorMut for ClauseChecker<'_> {
-    type Break = DataFusionError;
+    type Break = Box<DataFusionError>;
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {
         if let Statement::ShowColumns {
@@ -162,8 +162,11 @@ impl VisitorMut for ClauseChecker<'_> {
     }
 }
 
-fn flow(checked: Result<()>) -> ControlFlow<DataFusionError> {
-    checked.map_or_else(ControlFlow::Break, ControlFlow::Continue)
+fn flow(checked: Result<()>) -> ControlFlow<Box<DataFusionError>> {
+    match checked {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(Box::new(error)),
+    }
 }
 
 fn refuse_if(is_there: bool, clause: &str, advice: &str) -> Result<()> {

@@ -10,18 +10,21 @@
 //! ALL, merged for 56, but its generic dialect does not parse it). Delete a row when DataFusion
 //! plans its statement.
 
-use std::{convert::Infallible, mem, ops::ControlFlow};
+use std::{mem, ops::ControlFlow};
 
-use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Ident, Join, JoinConstraint, JoinOperator, OrderBy, OrderByExpr, OrderByKind,
-    Query, Select, SelectItem, SetExpr, TableFactor, Value, VisitorMut,
+use datafusion::{
+    error::DataFusionError,
+    sql::sqlparser::ast::{
+        AccessExpr, Expr, Ident, Join, JoinConstraint, JoinOperator, OrderBy, OrderByExpr,
+        OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value, VisitorMut,
+    },
 };
 
 /// A visitor that replaces the syntax of DuckDB.
 pub(crate) struct Dialect;
 
 impl VisitorMut for Dialect {
-    type Break = Infallible;
+    type Break = Box<DataFusionError>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         if let Some(order) = &mut query.order_by

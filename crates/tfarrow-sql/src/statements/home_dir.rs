@@ -1,9 +1,13 @@
 //! Expansion of a leading `~/` in the names of files of statements.
 
-use std::{convert::Infallible, ops::ControlFlow};
+use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, TableFactor, Value, VisitorMut,
+use datafusion::{
+    error::DataFusionError,
+    sql::sqlparser::ast::{
+        Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, TableFactor, Value,
+        VisitorMut,
+    },
 };
 use tfarrow_datafusion::internals::HomeDir;
 
@@ -25,14 +29,14 @@ pub(crate) fn expand_relation(home: &HomeDir, relation: &mut ObjectName) {
 pub(crate) struct HomeDirVisitor(pub(crate) HomeDir);
 
 impl VisitorMut for HomeDirVisitor {
-    type Break = Infallible;
+    type Break = Box<DataFusionError>;
 
-    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<Infallible> {
+    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<Self::Break> {
         expand_relation(&self.0, relation);
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         if let TableFactor::Table {
             name,
             args: Some(args),

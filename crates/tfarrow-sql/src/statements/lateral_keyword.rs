@@ -3,16 +3,19 @@
 //! Workaround for DataFusion 55, of which no issue is known. Delete when DataFusion plans `LATERAL
 //! UNNEST(..)`.
 
-use std::{convert::Infallible, ops::ControlFlow};
+use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, TableFactor, VisitorMut};
+use datafusion::{
+    error::DataFusionError,
+    sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, TableFactor, VisitorMut},
+};
 
 /// A visitor that replaces `LATERAL UNNEST(..)`, which is parsed as the call of a table function,
 /// by `UNNEST(..)`, which DataFusion supports.
 pub(crate) struct LateralKeyword;
 
 impl VisitorMut for LateralKeyword {
-    type Break = Infallible;
+    type Break = Box<DataFusionError>;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         if let TableFactor::Function {

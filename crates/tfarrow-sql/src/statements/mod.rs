@@ -12,8 +12,9 @@ mod lateral_keyword;
 mod nesting_depth;
 mod relations;
 pub(crate) mod summarize;
+mod visit;
 
-use std::{convert::Infallible, ops::ControlFlow, vec};
+use std::vec;
 
 use datafusion::{
     common::plan_err,
@@ -22,7 +23,6 @@ use datafusion::{
     sql::{
         parser::{CopyToSource, DFParserBuilder, Statement},
         sqlparser::{
-            ast::{VisitMut, VisitorMut},
             dialect::GenericDialect,
             keywords::Keyword,
             parser::{Parser, ParserError},
@@ -39,6 +39,7 @@ use crate::statements::{
     lateral_keyword::LateralKeyword,
     nesting_depth::NestingDepth,
     relations::RelationCount,
+    visit::visit,
 };
 
 /// Maximum number of EXPLAIN keywords in one statement. DataFusion executes one, and parses them
@@ -183,25 +184,22 @@ impl Statements {
                 return Ok(None);
             };
             self.check_depth(&mut statement)?;
-            if let ControlFlow::Break(error) = visit(
+            visit(
                 &mut statement,
                 &mut RelationCount::new(self.limits.relations),
-            ) {
-                return Err(error);
-            }
-            let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut Dialect);
+            )?;
+            visit(&mut statement, &mut Dialect)?;
             self.check_clauses(&mut statement)?;
-            expand_home(&mut statement);
+            expand_home(&mut statement)?;
             unquote_partitions(&mut statement);
-            let ControlFlow::<Infallible>::Continue(()) =
-                visit(&mut statement, &mut LateralKeyword);
+            visit(&mut statement, &mut LateralKeyword)?;
             Ok(Some(statement))
         })
     }
 
     fn check_depth(&self, statement: &mut Statement) -> Result<()> {
         let mut depth = NestingDepth::default();
-        let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut depth);
+        visit(statement, &mut depth)?;
         if depth.deepest() > self.limits.depth {
             return plan_err!(
                 "a statement nests {} levels deep, more than query_depth={}; split it, or write IN (..) or VALUES for a \
@@ -220,17 +218,14 @@ impl Statements {
             Statement::CreateExternalTable(table) => check_external_table(table)?,
             Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => {}
         }
-        match visit(statement, &mut ClauseChecker::new(&state)) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(error) => Err(error),
-        }
+        visit(statement, &mut ClauseChecker::new(&state))
     }
 }
 
 /// Expands a leading `~/` in names of files.
-fn expand_home(statement: &mut Statement) {
+fn expand_home(statement: &mut Statement) -> Result<()> {
     let Some(home) = HomeDir::of_user() else {
-        return;
+        return Ok(());
     };
     match innermost(statement) {
         Statement::CopyTo(copy) => {
@@ -245,7 +240,7 @@ fn expand_home(statement: &mut Statement) {
             .for_each(|location| home.expand(location)),
         Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => {}
     }
-    let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut HomeDirVisitor(home));
+    visit(statement, &mut HomeDirVisitor(home))
 }
 
 /// Removes the quotes of the columns in PARTITIONED BY. DataFusion's parser keeps them, so that the
@@ -271,17 +266,4 @@ fn innermost(mut statement: &mut Statement) -> &mut Statement {
         statement = &mut explain.statement;
     }
     statement
-}
-
-/// Visits the parts of a statement that are syntax trees of `sqlparser`.
-fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFlow<V::Break> {
-    match innermost(statement) {
-        Statement::Statement(statement) => statement.visit(visitor),
-        Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(visitor),
-            CopyToSource::Relation(_) => ControlFlow::Continue(()),
-        },
-        Statement::CreateExternalTable(table) => table.columns.visit(visitor),
-        Statement::Explain(_) | Statement::Reset(_) => ControlFlow::Continue(()),
-    }
 }

@@ -4,10 +4,11 @@
 //! Workaround for DataFusion 55: apache/datafusion#22936, open. Delete when deep statements are
 //! errors there.
 
-use std::{convert::Infallible, mem, ops::ControlFlow};
+use std::{mem, ops::ControlFlow};
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Query, Select, SetExpr, Value, VisitorMut,
+use datafusion::{
+    error::DataFusionError,
+    sql::sqlparser::ast::{BinaryOperator, Expr, Query, Select, SetExpr, Value, VisitorMut},
 };
 
 /// Minimum number of terms of a chain of AND or OR that is rebuilt as a balanced tree. Shorter
@@ -31,44 +32,48 @@ impl NestingDepth {
         self.deepest
     }
 
-    fn enter(&mut self, levels: usize) -> ControlFlow<Infallible> {
+    fn enter(&mut self, levels: usize) {
         self.level += levels;
         self.deepest = self.deepest.max(self.level);
-        ControlFlow::Continue(())
     }
 
-    fn leave(&mut self, levels: usize) -> ControlFlow<Infallible> {
+    fn leave(&mut self, levels: usize) {
         self.level -= levels;
-        ControlFlow::Continue(())
     }
 }
 
 impl VisitorMut for NestingDepth {
-    type Break = Infallible;
+    type Break = Box<DataFusionError>;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
-        self.enter(levels_of_query(query))
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.enter(levels_of_query(query));
+        ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
-        self.leave(levels_of_query(query))
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        self.leave(levels_of_query(query));
+        ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
-        self.enter(levels_of_select(select))
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        self.enter(levels_of_select(select));
+        ControlFlow::Continue(())
     }
 
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
-        self.leave(levels_of_select(select))
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        self.leave(levels_of_select(select));
+        ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         balance(expr);
-        self.enter(1)
+        self.enter(1);
+        ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, _expr: &mut Expr) -> ControlFlow<Infallible> {
-        self.leave(1)
+    fn post_visit_expr(&mut self, _expr: &mut Expr) -> ControlFlow<Self::Break> {
+        self.leave(1);
+        ControlFlow::Continue(())
     }
 }
 

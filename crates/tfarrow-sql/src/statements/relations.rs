@@ -45,7 +45,7 @@ impl RelationCount {
 }
 
 impl VisitorMut for RelationCount {
-    type Break = DataFusionError;
+    type Break = Box<DataFusionError>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         for table in query.with.iter().flat_map(|with| &with.cte_tables) {
@@ -57,10 +57,10 @@ impl VisitorMut for RelationCount {
         if relations <= self.limit {
             return ControlFlow::Continue(());
         }
-        ControlFlow::Break(plan_datafusion_err!(
+        ControlFlow::Break(Box::new(plan_datafusion_err!(
             "a statement reads {relations} relations, more than query_relations={}: common table expressions that use each other \
              several times multiply; write a result to a file or a table, and query that",
             self.limit
-        ))
+        )))
     }
 }
