@@ -698,6 +698,23 @@ fn skipped_records_are_reported_once() {
     }
 }
 
+/// SQL reads chunks of a megabyte, and reports a range that is longer in several notices.
+#[test]
+fn all_bytes_of_a_long_skipped_range_are_reported() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.tfrecord");
+    let garbage = 5_000_000;
+    let records = frame::file((0..1000).map(|i| example(i as u8, 100)));
+    let bytes = [&records[..], &vec![0xa5; garbage], &records].concat();
+    fs::write(&path, &bytes).unwrap();
+    let query = format!("SELECT count(x) FROM '{}'", text(&path));
+    for args in [["sql", &query], ["count", text(&path)]] {
+        let stderr = tfarrow(&[&args[..], &["--on-error", "skip"]].concat()).ends(3);
+        let expect = format!("skipped {garbage} bytes in 1 place");
+        assert!(stderr.contains(&expect), "{args:?}: {stderr}");
+    }
+}
+
 #[test]
 fn head_decodes_the_records_before_damage() {
     let folder = TempDir::new().unwrap();

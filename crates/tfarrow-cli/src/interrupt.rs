@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use tfarrow_dataset::remove_copies;
+use tfarrow_dataset::internals::remove_copies;
 
 use crate::output::is_paging;
 

@@ -5,7 +5,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles, TfdsSplit, splits_note};
+use tfarrow_dataset::{
+    DamageReport, MissingShards, SkippedFiles,
+    internals::{TfdsSplit, splits_note},
+};
 use tfarrow_report::{source_notes, text::escape};
 
 use crate::error::{

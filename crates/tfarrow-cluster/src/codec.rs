@@ -42,7 +42,7 @@ use datafusion_proto::{
     },
 };
 use prost::Message;
-use tfarrow_dataset::catch_panic;
+use tfarrow_dataset::internals::catch_panic;
 use tfarrow_sql::wire::{
     CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TextScanWire, TextSink,
     TfRecordSinkWire, check_shared, has_message, plan_function,

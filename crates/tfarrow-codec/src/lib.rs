@@ -96,11 +96,9 @@ pub use decode::{BatchDecoder, Decoder, DecoderBuilder, Reader};
 pub use encode::{Encoder, EncoderBuilder, ExactColumn, Writer, schema_of_rows};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 pub use example::SharedValue;
-#[doc(hidden)]
 pub use example::Validator;
 pub use frame::{FrameBuffer, Lost, Records, Segment, SharedFeatures};
 pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary, SummaryState};
-#[doc(hidden)]
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
 pub use message::{DefinitionCount, MessageType, descriptor_pool};

@@ -393,7 +393,6 @@ pub fn record_type_of(schema: &Schema) -> RecordType {
 ///
 /// # Errors
 /// [`ErrorKind::ManyNames`] with the limit that is exceeded.
-#[doc(hidden)]
 pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
     let of_features = |field: &&Arc<Field>| role_of(field).is_none_or(Role::is_of_features);
     let (features, own): (Vec<_>, Vec<_>) = schema.fields().iter().partition(of_features);
@@ -459,7 +458,6 @@ pub fn with_record_type(fields: Vec<Field>, record_type: RecordType) -> SchemaRe
 /// use tfarrow_codec::{Role, schema::place_field};
 /// assert_eq!(place_field(Role::Index).name(), "_record");
 /// ```
-#[doc(hidden)]
 pub fn place_field(role: Role) -> Field {
     let (name, values) = match role {
         Role::Index => (INDEX_COLUMN, Values::Int64),
@@ -490,7 +488,6 @@ pub fn place_field(role: Role) -> Field {
 /// query                       examples
 /// query, examples             examples/examples
 /// ```
-#[doc(hidden)]
 pub fn examples_field(fields: Fields, context: &[Field]) -> Field {
     let mut name = EXAMPLES_COLUMN.to_owned();
     while context.iter().any(|field| *field.name() == name) {
@@ -501,7 +498,6 @@ pub fn examples_field(fields: Fields, context: &[Field]) -> Field {
 }
 
 /// Returns the field of a list of examples with other fields of the examples.
-#[doc(hidden)]
 pub fn with_example_fields(field: &Field, fields: Fields) -> Field {
     field
         .clone()
@@ -511,7 +507,6 @@ pub fn with_example_fields(field: &Field, fields: Fields) -> Field {
 /// Returns the fields of an example, if `field` is the column of the examples of an
 /// [ExampleListWithContext](RecordType::ExampleList): by its metadata or, without metadata, by its
 /// type.
-#[doc(hidden)]
 pub fn fields_of_examples(field: &Field) -> Option<&Fields> {
     let DataType::List(item) = field.data_type() else {
         return None;
@@ -584,7 +579,6 @@ pub fn with_exact(schema: &Schema) -> SchemaRef {
 }
 
 /// Returns `schema` without the columns that records are not decoded to (the role [`Role::Exact`]).
-#[doc(hidden)]
 pub fn without_exact(schema: &Schema) -> SchemaRef {
     let is_decoded = |field: &&Arc<Field>| role_of(field) != Some(Role::Exact);
     let fields: Vec<_> = schema.fields().iter().filter(is_decoded).cloned().collect();

@@ -3,7 +3,7 @@
 
 use std::{io, path::Path};
 
-use tfarrow_dataset::{Error, Result, catch_panic};
+use tfarrow_dataset::{Error, Result, internals::catch_panic};
 
 /// Calls `read`, and returns its panic as an error. After a panic, variables that `read` captures
 /// must not be used again.

@@ -6,7 +6,7 @@ use arrow_array::{
     ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
 };
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
-use tfarrow_dataset::{FolderColumn, Result, Shard};
+use tfarrow_dataset::{Result, Shard, internals::FolderColumn};
 
 use crate::unreadable::unreadable_arrow;
 

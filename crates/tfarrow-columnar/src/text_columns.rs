@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use tfarrow_dataset::{Error, ErrorKind, OnProgress, Result, Shard, try_map};
+use tfarrow_dataset::{Error, ErrorKind, OnProgress, Result, Shard, internals::try_map};
 
 use crate::{
     json_type::{MAX_COLUMNS, ObjectType},

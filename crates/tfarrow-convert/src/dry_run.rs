@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tfarrow_dataset::{MissingShards, Resolved, SkippedFiles, TfdsSplit, existing, tfds_splits};
+use tfarrow_dataset::{
+    MissingShards, Resolved, SkippedFiles,
+    internals::{TfdsSplit, existing, tfds_splits},
+};
 
 use crate::{
     ConvertOptions, Error, PlannedJob, Progress, Result, Target,

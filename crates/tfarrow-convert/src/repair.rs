@@ -3,7 +3,9 @@
 use std::{ffi::OsStr, path::Path};
 
 use tfarrow_codec::OnError;
-use tfarrow_dataset::{FormatFilter, Payload, ReadOptions, ShardFormat, resolve_filtered};
+use tfarrow_dataset::{
+    FormatFilter, ReadOptions, ShardFormat, internals::Payload, resolve_filtered,
+};
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target, TimestampUnit,

@@ -11,7 +11,7 @@ use tfarrow_codec::{
     Role,
     schema::{feature_of, role_of},
 };
-use tfarrow_dataset::no_such_name;
+use tfarrow_dataset::internals::no_such_name;
 
 use crate::{ConvertOptions, Result, names::NamePattern};
 

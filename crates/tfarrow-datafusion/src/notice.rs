@@ -11,7 +11,7 @@ use std::{
 };
 
 use tfarrow_dataset::DamageReport;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 use tfarrow_scan::RowLosses;
 
 use crate::{remedy::SAMPLE_ALL, schema::provenance::SchemaProvenance};

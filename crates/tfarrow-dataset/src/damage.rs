@@ -211,9 +211,9 @@ impl DamageReport {
         }
     }
 
-    /// Whether there is no fault.
+    /// Whether there is no fault, and no part of a range that another report has begun.
     pub fn is_empty(&self) -> bool {
-        self.by_kind.is_empty()
+        self.by_kind.is_empty() && self.bytes == 0
     }
 
     /// Adds a record that is corrupt, or does not fit.
@@ -343,6 +343,10 @@ impl fmt::Display for DamageReport {
         let s = |count| if count == 1 { "" } else { "s" };
         let (bytes, ranges) = (self.bytes, self.ranges);
         f.write_str("skipped ")?;
+        if self.records == 0 && ranges == 0 && bytes > 0 {
+            // The report of the first part of the range counts the range.
+            return write!(f, "{bytes} more byte{}", s(bytes));
+        }
         if self.records > 0 || ranges == 0 {
             write!(f, "{} record{}", self.records, s(self.records))?;
         }

@@ -260,13 +260,11 @@ impl Error {
     }
 
     /// Returns the kind of the error without its path.
-    #[doc(hidden)]
     pub fn into_kind(self) -> ErrorKind {
         self.0.kind
     }
 
     /// Returns the error of an operation on features, which cannot read records as they are.
-    #[doc(hidden)]
     pub fn of_features(mut self) -> Self {
         if let ErrorKind::MixedRecords { can_be_raw, .. } = &mut self.0.kind {
             *can_be_raw = false;

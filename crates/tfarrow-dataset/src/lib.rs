@@ -60,48 +60,65 @@ mod system;
 mod threads;
 mod write;
 
-#[doc(hidden)]
-pub use catch_panic::catch_panic;
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, Lost, Segment};
-pub use descriptors::{EVENT_MESSAGE, event_message, load_message};
-pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles, shown};
+pub use descriptors::{event_message, load_message};
+pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
 pub use fault_kind::FaultKind;
-pub use format::{payload::Payload, sniff::ShardFormat};
-pub use images::{ImageHeader, decode_image};
-pub use lock::{Lock, wait_while};
-#[doc(hidden)]
-pub use no_such_name::no_such_name;
+pub use format::sniff::ShardFormat;
 pub use read::{
     batch_reader::ShardBatchReader,
     count::count,
-    file_piece::FilePiece,
-    frame_ranges::{FrameRanges, RangeFile, ShardAccess},
-    probable::ProbablePayload,
-    same_payload::{are_events, check_one_payload},
-    shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},
+    shard_reader::{PartialTail, ReadOptions, ShardReader},
     shared_reader::{SharedReader, Taken},
 };
 pub use sharding::{
-    address::ShardAddress,
-    dataset_info::{TfdsSplit, check_length, splits_note, tfds_splits},
-    folder_columns::{FolderColumn, NULL_FOLDER, folder_name, folder_value, parse_folder_name},
     missing::MissingShards,
-    part::{NotAPart, Part, divide},
-    shard::{Shard, ShardState, remove_copies},
-    spec::is_shard_spec,
+    part::{NotAPart, Part},
+    shard::Shard,
 };
-pub use source::{
-    Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered,
-    without_folder_columns,
-};
-pub use store::{
-    location::{is_remote, store_of},
-    object::ObjectAddress,
-    upload::{ExistingObject, existing, existing_objects, names_in},
-};
-pub use threads::{OnProgress, on_threads, try_map};
+pub use source::{Exclude, FormatFilter, Resolved, resolve, resolve_excluding, resolve_filtered};
+pub use threads::OnProgress;
 pub use write::{
-    output_file::{CompleteFile, OutputFile, UNFINISHED},
+    output_file::{CompleteFile, OutputFile},
     shard_writer::ShardWriter,
 };
+
+/// What the other crates of tfarrow use besides: parts of readers, names and addresses of shards,
+/// folders `key=value`, stores, threads and locks. It may change with any version.
+pub mod internals {
+    pub use crate::{
+        catch_panic::catch_panic,
+        descriptors::EVENT_MESSAGE,
+        error::shown,
+        format::payload::Payload,
+        images::{ImageHeader, decode_image},
+        lock::{Lock, wait_while},
+        no_such_name::no_such_name,
+        read::{
+            file_piece::FilePiece,
+            frame_ranges::{FrameRanges, RangeFile, ShardAccess},
+            probable::ProbablePayload,
+            same_payload::{are_events, check_one_payload},
+            shard_reader::CHUNK_BYTES,
+        },
+        sharding::{
+            address::ShardAddress,
+            dataset_info::{TfdsSplit, check_length, splits_note, tfds_splits},
+            folder_columns::{
+                FolderColumn, NULL_FOLDER, folder_name, folder_value, parse_folder_name,
+            },
+            part::divide,
+            shard::{ShardState, remove_copies},
+            spec::is_shard_spec,
+        },
+        source::{read_heads, without_folder_columns},
+        store::{
+            location::{is_remote, store_of},
+            object::ObjectAddress,
+            upload::{ExistingObject, existing, existing_objects, names_in},
+        },
+        threads::{on_threads, try_map},
+        write::output_file::UNFINISHED,
+    };
+}

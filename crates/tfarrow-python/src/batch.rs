@@ -15,7 +15,7 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyTuple},
 };
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 use crate::{
     capsule::{Memory, export_batch, export_schema},

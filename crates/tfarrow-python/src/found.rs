@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use tfarrow_dataset::{
-    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, TfdsSplit, resolve_filtered,
-    tfds_splits,
+    FormatFilter, MissingShards, Resolved, Shard, SkippedFiles,
+    internals::{TfdsSplit, tfds_splits},
+    resolve_filtered,
 };
 use tfarrow_report::source_notes;
 

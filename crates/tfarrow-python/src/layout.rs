@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions, StructArray, ffi::FFI_ArrowArray};
 use arrow_data::layout;
 use arrow_schema::{DataType, Fields, SchemaRef};
-use tfarrow_dataset::catch_panic;
+use tfarrow_dataset::internals::catch_panic;
 
 use crate::{
     capsule::{child, has_buffer, values_of},

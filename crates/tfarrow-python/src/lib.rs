@@ -85,10 +85,10 @@ fn share(
 }
 
 /// The first index, and the index after the last, of each range of items of these sizes. See
-/// [`tfarrow_dataset::divide`].
+/// [`tfarrow_dataset::internals::divide`].
 #[pyfunction]
 fn divide(sizes: Vec<u64>, count: usize) -> Vec<(usize, usize)> {
-    tfarrow_dataset::divide(&sizes, count)
+    tfarrow_dataset::internals::divide(&sizes, count)
         .into_iter()
         .map(|range| (range.start, range.end))
         .collect()

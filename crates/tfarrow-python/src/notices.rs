@@ -5,7 +5,7 @@ use std::{mem, sync::MutexGuard};
 use pyo3::prelude::*;
 use tfarrow_datafusion::Notice;
 use tfarrow_dataset::DamageReport;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 use crate::{errors, remedy::Wording};
 

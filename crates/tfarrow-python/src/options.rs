@@ -99,7 +99,7 @@ impl ReadingOptions {
         InferOptions {
             sample,
             part: None,
-            jobs: self.threads,
+            threads: self.threads,
             verify: verify_crc,
             record_type,
             read: self.read(),

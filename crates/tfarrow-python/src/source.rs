@@ -19,8 +19,8 @@ use tfarrow_datafusion::{
     OnNotice, TfRecordOptions, TfRecordTable, TfRecordTableBuilder, message_of,
 };
 use tfarrow_dataset::{
-    EVENT_MESSAGE, FormatFilter, Lock, Shard, ShardFormat, are_events, event_message,
-    without_folder_columns,
+    FormatFilter, Shard, ShardFormat, event_message,
+    internals::{EVENT_MESSAGE, Lock, are_events, without_folder_columns},
 };
 use tfarrow_scan::{Inferred, count, infer};
 

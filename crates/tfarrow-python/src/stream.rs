@@ -11,7 +11,7 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use tfarrow_datafusion::OnNotice;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 use tfarrow_loader::Rebatch;
 
 use crate::{

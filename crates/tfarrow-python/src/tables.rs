@@ -10,7 +10,7 @@ use datafusion::{
     physical_plan::{stream::RecordBatchReceiverStream, streaming::PartitionStream},
 };
 use pyo3::{prelude::*, types::PyIterator};
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 use crate::{
     batch::RawBatch,

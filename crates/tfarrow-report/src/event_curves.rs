@@ -13,7 +13,10 @@ use datafusion::catalog::TableProvider;
 use futures::StreamExt;
 use tfarrow_codec::OnError;
 use tfarrow_datafusion::{Notice, TfRecordOptions, TfRecordTableBuilder, queried};
-use tfarrow_dataset::{DamageReport, FaultKind, Lock, ReadOptions, Shard, are_events};
+use tfarrow_dataset::{
+    DamageReport, FaultKind, ReadOptions, Shard,
+    internals::{Lock, are_events},
+};
 use tfarrow_sql::{SessionOptions, session_context};
 use tfarrow_stats::{Comparison, RecordProfile, ShardRecords};
 

@@ -1,7 +1,10 @@
 //! Warnings about a data set: files that are not read, and records that are lost.
 
 use serde_json::{Value, json};
-use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles, TfdsSplit, splits_note};
+use tfarrow_dataset::{
+    DamageReport, MissingShards, SkippedFiles,
+    internals::{TfdsSplit, splits_note},
+};
 use tfarrow_scan::Inferred;
 use tfarrow_stats::why_no_features;
 

@@ -4,7 +4,8 @@ use tfarrow_codec::OnError;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
     DamageReport, Error, ErrorKind, OnProgress, ReadOptions, Result, Segment, Shard, ShardFormat,
-    ShardReader, TfdsSplit, check_length, tfds_splits, try_map,
+    ShardReader,
+    internals::{TfdsSplit, check_length, tfds_splits, try_map},
 };
 
 /// The number of records of each shard.

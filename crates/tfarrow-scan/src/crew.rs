@@ -18,7 +18,7 @@ use std::{
     sync::Arc,
 };
 
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 /// Work that any number of threads share.
 pub trait Task: Send + Sync {
@@ -112,7 +112,7 @@ impl<'a, T: Task + ?Sized, E> Crew<'a, T, E> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-    use tfarrow_dataset::on_threads;
+    use tfarrow_dataset::internals::on_threads;
 
     use super::*;
 

@@ -2,7 +2,10 @@
 
 use tfarrow_codec::{RecordType, infer::RecordObserver};
 use tfarrow_columnar::{TextColumns, unify_text};
-use tfarrow_dataset::{OnProgress, Result, Shard, are_events, check_one_payload};
+use tfarrow_dataset::{
+    OnProgress, Result, Shard,
+    internals::{are_events, check_one_payload},
+};
 
 use crate::{
     inferred::{Inferred, shown_names},
@@ -46,7 +49,7 @@ pub fn infer_observed<O: RecordObserver + Send>(
     progress: &OnProgress<'_>,
     observer: impl Fn() -> O + Sync,
 ) -> Result<(Inferred, Vec<O>)> {
-    unify_text(shards, TextColumns::OfFile, options.jobs, progress)?;
+    unify_text(shards, TextColumns::OfFile, options.threads, progress)?;
     if options.record_type != Some(RecordType::Raw) {
         check_one_payload(shards)?;
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, SummaryState,
 };
-use tfarrow_dataset::{DamageReport, Error, ErrorKind, Fault, Result, Shard, shown};
+use tfarrow_dataset::{DamageReport, Error, ErrorKind, Fault, Result, Shard, internals::shown};
 
 use crate::{options::InferOptions, row_losses::RowLosses, sample::Sampled};
 
@@ -24,7 +24,7 @@ pub struct Inferred {
     /// The differences between the rows of files of other formats and their records. None for
     /// TFRecord.
     pub losses: RowLosses,
-    /// Whether the shards are [files of TensorBoard](tfarrow_dataset::are_events), whose records
+    /// Whether the shards are [files of TensorBoard](tfarrow_dataset::internals::are_events), whose records
     /// have no features.
     pub is_events: bool,
 }

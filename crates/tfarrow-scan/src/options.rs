@@ -15,7 +15,7 @@ pub struct InferOptions {
     /// all of them.
     pub part: Option<Part>,
     /// Number of threads. By default one.
-    pub jobs: usize,
+    pub threads: usize,
     /// Whether the CRCs of the data are verified. By default always.
     pub verify: VerifyCrc,
     /// The record type that the caller gives. By default none. Unless it is [`RecordType::Raw`], a
@@ -44,7 +44,7 @@ impl Default for InferOptions {
         Self {
             sample: Sample::All,
             part: None,
-            jobs: 1,
+            threads: 1,
             verify: VerifyCrc::Always,
             record_type: None,
             read: ReadOptions::default(),

@@ -9,7 +9,7 @@ use std::{
     sync::{Condvar, MutexGuard},
 };
 
-use tfarrow_dataset::{Lock, wait_while};
+use tfarrow_dataset::internals::{Lock, wait_while};
 
 /// An output that pieces are written to.
 pub trait PieceSink {

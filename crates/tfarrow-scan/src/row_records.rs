@@ -31,7 +31,7 @@ use tfarrow_codec::{
 use tfarrow_columnar::{
     BATCH_ROWS, Batches, ParquetFile, TextFile, arrow_batches, row_group_rows, schema_within,
 };
-use tfarrow_dataset::{Error, Lock, Result, Shard, ShardFormat};
+use tfarrow_dataset::{Error, Result, Shard, ShardFormat, internals::Lock};
 
 use crate::{options::InferOptions, row_losses::RowLosses};
 

@@ -12,8 +12,9 @@ use std::{
 
 use tfarrow_codec::{Category, OnError, Records, Summary, infer::RecordObserver};
 use tfarrow_dataset::{
-    DamageReport, Error, ErrorKind, Fault, Lock, OnProgress, ReadOptions, Result, Segment, Shard,
-    SharedReader, Taken, on_threads,
+    DamageReport, Error, ErrorKind, Fault, OnProgress, ReadOptions, Result, Segment, Shard,
+    SharedReader, Taken,
+    internals::{Lock, on_threads},
 };
 
 use crate::{
@@ -76,7 +77,7 @@ pub(crate) fn scan<O: RecordObserver + Send>(
             is_cut: false,
         }),
     };
-    let mut workers = on_threads(options.jobs.max(1), || scan.run(observer()));
+    let mut workers = on_threads(options.threads.max(1), || scan.run(observer()));
     let errors = workers.iter_mut().filter_map(|worker| worker.error.take());
     if let Some((_, error)) = errors.min_by_key(|(shard, error)| (*shard, error.record())) {
         return Err(error);

@@ -8,8 +8,9 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord},
 };
 use tfarrow_dataset::{
-    DamageReport, Error, ErrorKind, Fault, FaultKind, OnProgress, Payload, ReadOptions, Result,
-    Shard, ShardFormat, TfdsSplit, check_length, check_one_payload, tfds_splits, try_map,
+    DamageReport, Error, ErrorKind, Fault, FaultKind, OnProgress, ReadOptions, Result, Shard,
+    ShardFormat,
+    internals::{Payload, TfdsSplit, check_length, check_one_payload, tfds_splits, try_map},
 };
 
 use crate::{
@@ -123,7 +124,7 @@ fn verify_records(
         ..read.of_payload(Payload::Unknown)
     };
     let options = InferOptions {
-        jobs: threads,
+        threads,
         record_type,
         read,
         ..InferOptions::default()

@@ -50,8 +50,8 @@ use prost::Message;
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Limit, Limits, OnError, RecordType};
 use tfarrow_dataset::{
-    OnProgress, Part, ProbablePayload, ReadOptions, Result, Shard, ShardFormat, ShardState,
-    is_remote,
+    OnProgress, Part, ReadOptions, Result, Shard, ShardFormat,
+    internals::{ProbablePayload, ShardState, is_remote},
 };
 use tfarrow_scan::{
     InferOptions, Inferred, InferredMerger, InferredState, Sample, infer, shown_names,

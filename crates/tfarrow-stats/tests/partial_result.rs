@@ -11,7 +11,7 @@ use arrow_schema::SchemaRef;
 use proptest::{prelude::*, test_runner::TestRunner};
 use tempfile::TempDir;
 use tfarrow_codec::{Layout, OnConflict, OnError};
-use tfarrow_dataset::{Part, ProbablePayload, ReadOptions, Shard, resolve};
+use tfarrow_dataset::{Part, ReadOptions, Shard, internals::ProbablePayload, resolve};
 use tfarrow_scan::{InferOptions, Inferred, Sample, infer};
 use tfarrow_stats::{
     Comparison, Expected, MergedContent, MergedResult, PartError, PartExpected, PartMerger,
@@ -53,7 +53,7 @@ impl Set {
         resolve(&[self.folder.path()]).unwrap()
     }
 
-    fn options(&self, part: Option<Part>, jobs: usize) -> InferOptions {
+    fn options(&self, part: Option<Part>, threads: usize) -> InferOptions {
         let read = ReadOptions {
             on_error: self.on_error,
             chunk_bytes: 1_000,
@@ -61,7 +61,7 @@ impl Set {
         };
         InferOptions {
             part,
-            jobs,
+            threads,
             read,
             ..InferOptions::default()
         }
@@ -71,8 +71,8 @@ impl Set {
     fn merged(&self, count: usize, work: PartWork<'_>) -> Result<MergedContent, PartError> {
         let read = |index: usize| {
             let part = Part::new(index, count);
-            let read = |jobs| {
-                let options = self.options(part, jobs);
+            let read = |threads| {
+                let options = self.options(part, threads);
                 PartialResult::read(&self.shards(), work, BTreeMap::new(), &options, &progress)
             };
             let bytes = read(1 + index % 3)?.to_bytes();

@@ -26,11 +26,11 @@ use tfarrow_testkit::{
     oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row},
 };
 
-fn summarize(file: &[u8], jobs: usize, chunk_bytes: usize) -> DatasetStatistics {
-    collect(file, jobs, chunk_bytes).summarize()
+fn summarize(file: &[u8], threads: usize, chunk_bytes: usize) -> DatasetStatistics {
+    collect(file, threads, chunk_bytes).summarize()
 }
 
-fn collect(file: &[u8], jobs: usize, chunk_bytes: usize) -> Statistics {
+fn collect(file: &[u8], threads: usize, chunk_bytes: usize) -> Statistics {
     let mut temp = tempfile::NamedTempFile::new().unwrap();
     temp.write_all(file).unwrap();
     let shards = resolve(&[temp.path()]).unwrap();
@@ -39,7 +39,7 @@ fn collect(file: &[u8], jobs: usize, chunk_bytes: usize) -> Statistics {
         ..ReadOptions::default()
     };
     let options = InferOptions {
-        jobs,
+        threads,
         read,
         ..InferOptions::default()
     };
@@ -234,11 +234,11 @@ fn many(records: i64) -> Vec<u8> {
 fn statistics_do_not_depend_on_threads_and_chunks() {
     let file = many(60_000);
     let expect = serde_json::to_string(&summarize(&file, 1, 1 << 20)).unwrap();
-    for (jobs, chunk_bytes) in [(4, 1 << 20), (3, 10_000), (1, 100_000)] {
+    for (threads, chunk_bytes) in [(4, 1 << 20), (3, 10_000), (1, 100_000)] {
         assert_eq!(
-            serde_json::to_string(&summarize(&file, jobs, chunk_bytes)).unwrap(),
+            serde_json::to_string(&summarize(&file, threads, chunk_bytes)).unwrap(),
             expect,
-            "{jobs}"
+            "{threads}"
         );
     }
 }
@@ -456,7 +456,7 @@ fn many_features_have_smaller_samples() {
     assert_eq!(sizes, HashSet::from([Some((4 << 20) / 1_000)]));
 }
 
-fn sliced(file: &[u8], jobs: usize, by: &str) -> Result<SlicedStatistics, SliceError> {
+fn sliced(file: &[u8], threads: usize, by: &str) -> Result<SlicedStatistics, SliceError> {
     let mut temp = tempfile::NamedTempFile::new().unwrap();
     temp.write_all(file).unwrap();
     let shards = resolve(&[temp.path()]).unwrap();
@@ -465,7 +465,7 @@ fn sliced(file: &[u8], jobs: usize, by: &str) -> Result<SlicedStatistics, SliceE
         ..ReadOptions::default()
     };
     let options = InferOptions {
-        jobs,
+        threads,
         read,
         ..InferOptions::default()
     };
@@ -676,15 +676,15 @@ fn texts(records: usize, bytes: usize) -> Vec<u8> {
 #[test]
 fn statistics_of_long_texts_do_not_depend_on_threads_and_chunks() {
     let file = texts(600, 8_000);
-    let strings = |jobs, chunk_bytes| {
-        let features = summarize(&file, jobs, chunk_bytes).features.into_iter();
+    let strings = |threads, chunk_bytes| {
+        let features = summarize(&file, threads, chunk_bytes).features.into_iter();
         features
             .map(|mut feature| feature.kinds.remove(0).strings.unwrap())
             .collect::<Vec<_>>()
     };
     let one = strings(1, 1 << 20);
-    for (jobs, chunk_bytes) in [(1, 300_000), (4, 200_000)] {
-        for (one, other) in one.iter().zip(strings(jobs, chunk_bytes)) {
+    for (threads, chunk_bytes) in [(1, 300_000), (4, 200_000)] {
+        for (one, other) in one.iter().zip(strings(threads, chunk_bytes)) {
             assert_eq!(
                 (&one.top, one.is_distinct_exact, one.sampled),
                 (&other.top, other.is_distinct_exact, other.sampled)

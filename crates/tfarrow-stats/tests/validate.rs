@@ -23,7 +23,7 @@ fn testdata(file: &str) -> std::path::PathBuf {
 
 fn options() -> InferOptions {
     InferOptions {
-        jobs: 2,
+        threads: 2,
         ..InferOptions::default()
     }
 }

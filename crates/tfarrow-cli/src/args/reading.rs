@@ -5,7 +5,8 @@ use std::{path::PathBuf, str::FromStr};
 use clap::Args;
 use tfarrow_codec::{Layout, Limit, Limits, MessageType, OnError, RecordType};
 use tfarrow_dataset::{
-    PartialTail, ReadOptions, Result, Shard, ShardFormat, are_events, event_message, load_message,
+    PartialTail, ReadOptions, Result, Shard, ShardFormat, event_message, internals::are_events,
+    load_message,
 };
 use tfarrow_scan::Sample;
 

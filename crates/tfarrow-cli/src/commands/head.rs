@@ -18,8 +18,9 @@ use tfarrow_codec::{
 };
 use tfarrow_columnar::{first_rows, write_json};
 use tfarrow_dataset::{
-    ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads,
-    resolve, tfds_splits,
+    ReadOptions, Shard, ShardFormat, ShardReader,
+    internals::{ProbablePayload, check_one_payload, read_heads, tfds_splits},
+    resolve,
 };
 use tfarrow_scan::stated_records;
 

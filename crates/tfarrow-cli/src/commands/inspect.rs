@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use tfarrow_dataset::{FormatFilter, Resolved, Shard, resolve_filtered, tfds_splits};
+use tfarrow_dataset::{FormatFilter, Resolved, Shard, internals::tfds_splits, resolve_filtered};
 use tfarrow_report::record_warnings;
 use tfarrow_scan::InferOptions;
 use tfarrow_stats::Statistics;
@@ -42,7 +42,7 @@ pub(super) fn cores() -> usize {
 pub(super) fn options(looking: &Looking) -> InferOptions {
     InferOptions {
         sample: looking.sample,
-        jobs: cores(),
+        threads: cores(),
         read: looking.damage.read(),
         ..InferOptions::default()
     }

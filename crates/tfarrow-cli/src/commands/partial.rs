@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tfarrow_dataset::{
-    FormatFilter, OutputFile, Part, Resolved, Shard, resolve_filtered, tfds_splits,
+    FormatFilter, OutputFile, Part, Resolved, Shard, internals::tfds_splits, resolve_filtered,
 };
 use tfarrow_report::{
     PartSettings, source_notes,

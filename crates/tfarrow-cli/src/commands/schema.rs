@@ -5,7 +5,7 @@ use arrow_schema::{Schema, SchemaRef};
 use tfarrow_codec::{Limits, MessageType, RecordType};
 use tfarrow_columnar::schema_within;
 use tfarrow_dataset::{
-    FormatFilter, Part, Shard, ShardFormat, are_events, event_message, resolve_filtered,
+    FormatFilter, Part, Shard, ShardFormat, event_message, internals::are_events, resolve_filtered,
 };
 use tfarrow_report::{
     InferredSchema, PartSettings, SchemaFormat, message_schema_text, schema_omissions, schema_text,

@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use tfarrow_codec::infer::RecordObserver;
-use tfarrow_dataset::{OutputFile, Part, Shard, are_events, existing_objects, is_remote};
+use tfarrow_dataset::{
+    OutputFile, Part, Shard,
+    internals::{are_events, existing_objects, is_remote},
+};
 use tfarrow_report::{PartSettings, validation_json, validation_text};
 use tfarrow_stats::{
     Comparison, Expected, PartExpected, PartWork, Statistics, anomalies_to_text, parse_schema,

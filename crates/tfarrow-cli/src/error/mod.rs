@@ -10,7 +10,7 @@ use std::{
 };
 
 use datafusion::error::DataFusionError;
-use tfarrow_dataset::{ErrorKind, Lock};
+use tfarrow_dataset::{ErrorKind, internals::Lock};
 use tfarrow_report::{UnsupportedFormat, error_message};
 
 pub(crate) use remedy::{reading_remedy, remedy, words};

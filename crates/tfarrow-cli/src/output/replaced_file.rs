@@ -4,7 +4,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use anyhow::{Context, Result};
-use tfarrow_dataset::{existing_objects, is_remote};
+use tfarrow_dataset::internals::{existing_objects, is_remote};
 
 use crate::error::Usage;
 

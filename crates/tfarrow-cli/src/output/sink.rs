@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use tfarrow_dataset::{Lock, OutputFile};
+use tfarrow_dataset::{OutputFile, internals::Lock};
 use tfarrow_report::text::Screen;
 
 use super::{pager::Pager, terminal};

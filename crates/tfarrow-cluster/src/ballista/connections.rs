@@ -15,7 +15,7 @@ use ballista_core::{
     extension::BallistaConfigGrpcEndpoint,
     utils::GrpcClientConfig,
 };
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 use crate::ballista::tls::{Tls, fetch_endpoint};
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 /// Time after the last request of a client after which its job is cancelled. Clients ask for the
 /// state of a job several times a second.

@@ -11,7 +11,7 @@ use ballista_core::{
     JobId,
     serde::protobuf::{GetJobStatusParams, job_status::Status as JobState},
 };
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 use tokio::sync::watch;
 use tonic::{Request, metadata::MetadataValue};
 

@@ -27,7 +27,7 @@ use ballista_scheduler::{
 };
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::stream::BoxStream;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 use tokio::sync::RwLock;
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 

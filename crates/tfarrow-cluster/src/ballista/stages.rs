@@ -26,7 +26,7 @@ use datafusion::{
     },
     prelude::SessionConfig,
 };
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 use tfarrow_sql::{TaskError, TaskNotices, with_task_notices};
 
 use crate::ballista::{

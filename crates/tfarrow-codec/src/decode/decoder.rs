@@ -77,7 +77,6 @@ impl DecoderBuilder {
     /// decoded completely.
     ///
     /// For filters on single values of a list, such as `ids[1] = 7`.
-    #[doc(hidden)]
     pub fn with_first_values(mut self, column: usize, count: usize) -> Self {
         self.options.first_values.insert(column, count);
         self
@@ -129,7 +128,6 @@ impl DecoderBuilder {
 
     /// Maximum number of rows and of bytes of records in a batch, for readers that get records from
     /// elsewhere.
-    #[doc(hidden)]
     pub fn batch_limits(&self) -> (usize, usize) {
         let of = |index: &usize| {
             self.schema

@@ -9,7 +9,6 @@ use crate::{Error, ErrorKind, Limit, Limits, RecordType, Records, WireError};
 impl Records {
     /// Returns the error that the record at `index` does not parse or exceeds one of `limits`, with
     /// its position and, for a limit of an Example or a SequenceExample, the number that was found.
-    #[doc(hidden)]
     pub fn parse_error(
         &self,
         error: WireError,

@@ -20,7 +20,6 @@ use crate::{Limits, RecordType, WireError};
 /// assert!(validator.check(b"").is_ok());
 /// assert!(validator.check(b"\xff\xff").is_err());
 /// ```
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct Validator {
     record_type: RecordType,

@@ -193,14 +193,12 @@ impl FrameBuffer {
 
     /// Sets the position of the first byte: the stream continues another reader's stream at the
     /// start of record `record`, which lies at the offset `offset`.
-    #[doc(hidden)]
     pub fn starting_at(mut self, record: u64, offset: u64) -> Self {
         self.framer = self.framer.at(record, offset);
         self
     }
 
     /// Sets the size of the first chunk.
-    #[doc(hidden)]
     pub fn with_chunk_size(mut self, size: ChunkSize) -> Self {
         self.size = size;
         self
@@ -324,19 +322,16 @@ impl FrameBuffer {
     }
 
     /// Number of the next record.
-    #[doc(hidden)]
     pub fn record(&self) -> u64 {
         self.framer.record()
     }
 
     /// Offset in the stream of the next segment, in bytes.
-    #[doc(hidden)]
     pub fn offset(&self) -> u64 {
         self.framer.offset()
     }
 
     /// Counts a record whose bytes cannot be decompressed, so that the reader skipped them.
-    #[doc(hidden)]
     pub fn count_lost(&mut self) {
         self.framer.record += 1;
     }

@@ -9,7 +9,6 @@ pub(super) const GROWTH: usize = 8;
 
 /// The size of a chunk. Small at first, so that the first records of a large stream come at once;
 /// then the target, or more for a longer record.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkSize {
     bytes: usize,

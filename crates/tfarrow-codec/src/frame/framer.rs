@@ -15,7 +15,6 @@ use super::{FOOTER, HEADER, split};
 use crate::{Error, ErrorKind, Limit, Limits, MOST_RECORD_BYTES, Result};
 
 /// The position of a record's payload in the chunk of memory that holds its frame.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Index of the payload's first byte; never less than [`HEADER`].
@@ -51,7 +50,6 @@ impl Span {
 ///
 /// For [`FrameBuffer`](super::FrameBuffer), and for readers that load parts of a file out of order:
 /// see [`cut_at`](Self::cut_at).
-#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
     /// Number of records found so far, which is the number of the next one.

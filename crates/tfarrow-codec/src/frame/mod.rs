@@ -98,7 +98,6 @@ pub fn records(bytes: &[u8], limits: Limits) -> impl Iterator<Item = Result<Reco
 
 /// Returns each frame of `bytes` with its payload, up to the first frame that is incomplete or has
 /// a corrupt length. For frames that the caller has written itself.
-#[doc(hidden)]
 pub fn frames(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut spans = Vec::new();
     // The error has no use here: iteration ends before the frame that it is about.

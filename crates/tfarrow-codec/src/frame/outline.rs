@@ -25,7 +25,6 @@ pub struct FrameRange {
 /// Finds the records of a stream by their headers, in the chunks in which a
 /// [`FrameBuffer`](super::FrameBuffer) returns them. Readers of these ranges therefore make the
 /// same batches as a reader of the stream.
-#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Outline {
     framer: Framer,

@@ -33,7 +33,6 @@ impl Records {
     /// Creates the records at `spans` of `chunk`, which lies at `offset` in its shard. `first` is
     /// the number of the first record. Each span has to lie in the chunk together with its header
     /// and footer, in order and without gaps.
-    #[doc(hidden)]
     pub fn new(chunk: Buffer, spans: Vec<Span>, first: u64, offset: u64) -> Self {
         debug_assert!(
             spans
@@ -124,7 +123,6 @@ impl Records {
     ///
     /// # Errors
     /// Those of [`from_frames`](Self::from_frames), which frames of an encoder do not cause.
-    #[doc(hidden)]
     pub fn from_rows(frames: impl Into<Buffer>, first: u64) -> Result<Self> {
         let records = Self::from_frames(frames, Limits::default())?;
         Ok(Self {
@@ -205,7 +203,6 @@ impl Records {
 
     /// Returns the memory that the records lie in, if nothing else holds it, so that it can be
     /// filled again.
-    #[doc(hidden)]
     pub fn reclaim(self) -> Option<Vec<u8>> {
         self.chunk.into_vec().ok()
     }
@@ -268,7 +265,6 @@ impl Records {
     ///
     /// # Errors
     /// The first error of `skip`.
-    #[doc(hidden)]
     pub fn skip_rejected<E>(
         mut self,
         mut check: impl FnMut(&Self) -> Result<()>,
@@ -299,7 +295,6 @@ impl Records {
 
     /// Returns the [`frames`](Self::frames) in the memory of the records, without a copy unless
     /// they are a small part of it.
-    #[doc(hidden)]
     pub fn into_frames(self) -> Buffer {
         let records = self.detached();
         let (Some(first), Some(last)) = (records.spans.first(), records.spans.last()) else {
@@ -443,7 +438,6 @@ impl Records {
 
     /// Returns the error that a value of the record at `index` does not have the type that a reader
     /// declared for it.
-    #[doc(hidden)]
     pub fn misfit(&self, index: usize, feature: &str, expected: String, found: String) -> Error {
         self.error(ErrorKind::Declared { expected, found }, index)
             .with_feature(feature)

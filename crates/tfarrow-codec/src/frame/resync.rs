@@ -115,12 +115,10 @@ impl LostRange {
 /// assert_eq!(search.find(&stream[..21], false, 100), Searched::Needs { searched: 9, bytes: 28 });
 /// assert_eq!(search.find(&stream, false, 100), Searched::Found(9));
 /// ```
-#[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct RecordSearch(Scan);
 
 /// The result of a search.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Searched {
     /// The index of the first byte of the record, or of the end of the stream.

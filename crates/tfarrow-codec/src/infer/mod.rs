@@ -89,7 +89,6 @@ pub struct Place {
 
 impl Place {
     /// Returns the error that the record at this place does not parse as one of this type.
-    #[doc(hidden)]
     pub fn parse_error(self, error: WireError, record_type: RecordType) -> Error {
         let kind = ErrorKind::of_wire(error, record_type);
         let error = Error::at(kind, self.record, self.offset.unwrap_or_default());
@@ -180,7 +179,6 @@ impl Summary {
     /// Ignores names of features beyond [`Limits::features`] and [`Limits::name_bytes`] instead of
     /// failing. Which names are ignored depends on the order of observation, so do not derive a
     /// schema from the summary.
-    #[doc(hidden)]
     pub fn ignoring_excess_names(self) -> Self {
         Self {
             ignores_excess_names: true,
@@ -189,7 +187,6 @@ impl Summary {
     }
 
     /// Sets the number of the shard for further records.
-    #[doc(hidden)]
     pub fn set_shard(&mut self, shard: u32) {
         self.shard = shard;
     }
@@ -308,7 +305,6 @@ impl Summary {
     ///
     /// # Errors
     /// More names than the limits allow.
-    #[doc(hidden)]
     pub fn observe_parsed<O: RecordObserver>(
         &mut self,
         record: &SeenRecord<'_>,
@@ -455,7 +451,6 @@ impl Summary {
     /// Removes the records that do not parse from the counts, for a reader that skips them. The
     /// summary is then that of the other records. Returns the number of removed records, and the
     /// shard and the error of the first one.
-    #[doc(hidden)]
     pub fn drop_unparsable(&mut self) -> Option<(u64, u32, Error)> {
         let unparsable = std::mem::take(&mut self.counts.unparsable);
         self.counts.records -= unparsable;
@@ -567,7 +562,6 @@ impl Summary {
     /// decoding, that pass would have inferred the same schema, except that it may tell text from
     /// bytes in another way. The values of the sample decide about that, since all values fit a
     /// column of bytes, and all that are UTF-8 a column of text.
-    #[doc(hidden)]
     pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
         match record_type.unwrap_or_else(|| self.record_type()) {
             // Whether all records are raw, and which one is the first that does not parse, depends
@@ -584,7 +578,6 @@ impl Summary {
 
     /// Returns the first feature of records of this type whose column a further record may change,
     /// although the record fits it.
-    #[doc(hidden)]
     pub fn first_unsettled(
         &self,
         layout: Layout,
@@ -652,7 +645,6 @@ impl Summary {
 
     /// Returns the schema of the features for which `is_wanted` is true, of records that have
     /// features. A feature of several kinds has a column for each of them.
-    #[doc(hidden)]
     pub fn schema_of_features(
         &self,
         layout: Layout,

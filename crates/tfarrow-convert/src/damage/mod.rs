@@ -4,7 +4,7 @@
 use std::{collections::HashSet, path::Path};
 
 use tfarrow_codec::Records;
-use tfarrow_dataset::{DamageReport, Fault, Lock, Lost};
+use tfarrow_dataset::{DamageReport, Fault, Lost, internals::Lock};
 
 use self::quarantine::{OtherParts, Quarantine};
 use crate::{Result, earlier::Earlier};

@@ -13,7 +13,9 @@ use arrow_schema::{DataType, Field, Schema};
 use tfarrow_codec::{DecoderBuilder, EncoderBuilder, OnError};
 use tfarrow_dataset::{
     Compression, ErrorKind, Fault, Lost, OutputFile, Part, ReadOptions, Shard, ShardBatchReader,
-    ShardFormat, ShardReader, ShardWriter, UNFINISHED, existing, is_remote, resolve,
+    ShardFormat, ShardReader, ShardWriter,
+    internals::{UNFINISHED, existing, is_remote},
+    resolve,
 };
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -21,7 +21,7 @@ use tfarrow_codec::{
     WireError,
     diff::{Incomparable, KeyReader, RecordKey},
 };
-use tfarrow_dataset::no_such_name;
+use tfarrow_dataset::internals::no_such_name;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{

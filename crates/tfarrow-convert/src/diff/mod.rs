@@ -10,7 +10,9 @@ use std::{ffi::OsStr, ops::ControlFlow};
 use tfarrow_codec::{RecordType, schema::record_type_of};
 use tfarrow_columnar::{TextColumns, schema_within, unify_text};
 use tfarrow_dataset::{
-    FormatFilter, Resolved, Shard, check_one_payload, resolve_filtered, tfds_splits,
+    FormatFilter, Resolved, Shard,
+    internals::{check_one_payload, tfds_splits},
+    resolve_filtered,
 };
 use tfarrow_scan::{InferOptions, SAMPLE_RECORDS, Sample, infer};
 
@@ -71,7 +73,7 @@ pub fn diff<S: AsRef<OsStr>>(
     unify_text(
         &shards.concat(),
         TextColumns::OfFile,
-        InferOptions::default().jobs,
+        InferOptions::default().threads,
         &|_, _| progress.flow(),
     )?;
     let mut unmatched = Unmatched::new(options)?;

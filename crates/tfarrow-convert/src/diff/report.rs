@@ -6,7 +6,9 @@ use tfarrow_codec::{
     RecordType, Role,
     diff::{Difference, FeatureValue, Tolerance},
 };
-use tfarrow_dataset::{DamageReport, MissingShards, ReadOptions, SkippedFiles, TfdsSplit};
+use tfarrow_dataset::{
+    DamageReport, MissingShards, ReadOptions, SkippedFiles, internals::TfdsSplit,
+};
 
 /// The options of a comparison. The defaults are those of the command line.
 #[derive(Clone, Debug)]

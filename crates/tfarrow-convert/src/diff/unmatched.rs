@@ -6,7 +6,7 @@ use std::{
 };
 
 use tfarrow_codec::frame;
-use tfarrow_dataset::{Compression, OutputFile, ShardWriter, existing};
+use tfarrow_dataset::{Compression, OutputFile, ShardWriter, internals::existing};
 
 use super::report::DiffOptions;
 use crate::{Error, Result, Target};

@@ -28,8 +28,8 @@ use arrow_data::ArrayData;
 use tfarrow_codec::{Records, frame::FrameRange};
 use tfarrow_columnar::{Batches, ParquetFile, row_group_rows, rows_of};
 use tfarrow_dataset::{
-    CHUNK_BYTES, FrameRanges, Lost, PartialTail, RangeFile, ReadOptions, Segment, Shard,
-    ShardAccess, ShardFormat, ShardReader,
+    Lost, PartialTail, ReadOptions, Segment, Shard, ShardFormat, ShardReader,
+    internals::{CHUNK_BYTES, FrameRanges, RangeFile, ShardAccess},
 };
 
 use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};

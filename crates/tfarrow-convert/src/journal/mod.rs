@@ -23,7 +23,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use tfarrow_columnar::checksums::hash;
-use tfarrow_dataset::{Lock, UNFINISHED};
+use tfarrow_dataset::internals::{Lock, UNFINISHED};
 use xxhash_rust::xxh3::Xxh3;
 
 use self::{

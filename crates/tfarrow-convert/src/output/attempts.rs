@@ -13,7 +13,10 @@ use std::{
     path::Path,
 };
 
-use tfarrow_dataset::{OutputFile, Result, UNFINISHED, is_remote};
+use tfarrow_dataset::{
+    OutputFile, Result,
+    internals::{UNFINISHED, is_remote},
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::journal::folders::folder_of;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tfarrow_columnar::checksums::hash;
-use tfarrow_dataset::{ExistingObject, existing_objects, is_remote};
+use tfarrow_dataset::internals::{ExistingObject, existing_objects, is_remote};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Error, Result, differs::Differs};

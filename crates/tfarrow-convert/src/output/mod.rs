@@ -12,7 +12,7 @@ use std::{
 };
 
 use tfarrow_columnar::checksums::transferred;
-use tfarrow_dataset::{CompleteFile, ErrorKind, Lock, OutputFile};
+use tfarrow_dataset::{CompleteFile, ErrorKind, OutputFile, internals::Lock};
 use xxhash_rust::xxh3::Xxh3;
 
 use self::{existing_output::ExistingOutput, made_of::MadeOf};

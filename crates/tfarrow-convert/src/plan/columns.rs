@@ -9,7 +9,7 @@ use tfarrow_codec::{
     schema::{RECORD_TYPE, feature_of, record_type_of, role_of, with_record_type},
     with_exact,
 };
-use tfarrow_dataset::{ReadOptions, are_events};
+use tfarrow_dataset::{ReadOptions, internals::are_events};
 use tfarrow_scan::Inferred;
 
 use super::{folders, setup::Conversion};

@@ -12,7 +12,7 @@ use std::{
 };
 
 use tfarrow_codec::RecordType;
-use tfarrow_dataset::{Shard, parse_folder_name};
+use tfarrow_dataset::{Shard, internals::parse_folder_name};
 
 use super::{OutputPlace, Plan};
 use crate::{ConvertOptions, Error, Result};

@@ -18,8 +18,8 @@ use parquet::schema::types::TypePtr;
 use tfarrow_codec::EncoderBuilder;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
-    CompleteFile, ExistingObject, Shard, ShardFormat, count, existing_objects, file_names,
-    is_remote,
+    CompleteFile, Shard, ShardFormat, count, file_names,
+    internals::{ExistingObject, existing_objects, is_remote},
 };
 use tfarrow_scan::Inferred;
 

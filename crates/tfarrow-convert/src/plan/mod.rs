@@ -14,7 +14,10 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
-use tfarrow_dataset::{Compression, Shard, ShardFormat, existing, file_names, is_remote, names_in};
+use tfarrow_dataset::{
+    Compression, Shard, ShardFormat, file_names,
+    internals::{existing, is_remote, names_in},
+};
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Result, Target, earlier::Earlier,

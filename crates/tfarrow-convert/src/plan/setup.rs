@@ -158,7 +158,7 @@ impl<'c> Conversion<'c> {
         let options = InferOptions {
             part: None,
             sample,
-            jobs: self.options.jobs.max(1),
+            threads: self.options.jobs.max(1),
             verify,
             record_type: self.options.record_type,
             read,

@@ -15,7 +15,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tfarrow_dataset::{Lock, file_names::tf_shard_name, on_threads};
+use tfarrow_dataset::{
+    file_names::tf_shard_name,
+    internals::{Lock, on_threads},
+};
 use tfarrow_scan::{Begin, Crew, Member, Ordered, PieceSink, Task};
 
 use super::{UnitWorker, routes::Route};

@@ -18,7 +18,7 @@ use tfarrow_codec::{
     Summary, VerifyCrc, file_schema::with_nullable_items, schema::array_count,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
-use tfarrow_dataset::CHUNK_BYTES;
+use tfarrow_dataset::internals::CHUNK_BYTES;
 
 use crate::{
     Error, Result,

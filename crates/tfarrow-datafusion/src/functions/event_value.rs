@@ -38,7 +38,7 @@ use datafusion::{
         ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
     },
 };
-use tfarrow_dataset::ImageHeader;
+use tfarrow_dataset::internals::ImageHeader;
 
 use super::{
     bytes_of, evaluate_unary,

@@ -13,7 +13,7 @@ use datafusion::{
     logical_expr::ScalarUDF,
 };
 use image::ImageFormat;
-use tfarrow_dataset::ImageHeader;
+use tfarrow_dataset::internals::ImageHeader;
 
 use super::{BYTES, bytes_of, unary_function};
 

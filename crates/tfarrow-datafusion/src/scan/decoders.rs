@@ -11,7 +11,7 @@ use datafusion::error::Result;
 use tfarrow_codec::{
     BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records,
 };
-use tfarrow_dataset::{DamageReport, Error, Fault, Lock};
+use tfarrow_dataset::{DamageReport, Error, Fault, internals::Lock};
 
 use crate::{
     error::explained,

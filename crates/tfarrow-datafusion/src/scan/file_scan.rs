@@ -29,7 +29,9 @@ use futures::{
     stream::{self, BoxStream},
 };
 use tfarrow_codec::{BATCH_CELLS, OnError, Records};
-use tfarrow_dataset::{DamageReport, Error, Lock, ReadOptions, Segment, SharedReader, Taken};
+use tfarrow_dataset::{
+    DamageReport, Error, ReadOptions, Segment, SharedReader, Taken, internals::Lock,
+};
 use tfarrow_scan::{Ordered, PieceSink, Ticket};
 use tokio::{
     runtime::Handle,

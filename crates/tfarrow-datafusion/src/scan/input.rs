@@ -14,7 +14,7 @@ use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
 use tfarrow_codec::Records;
 use tfarrow_dataset::{
-    Error, FilePiece, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader,
+    Error, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader, internals::FilePiece,
 };
 use tfarrow_scan::record_bytes;
 use tokio::runtime::Handle;

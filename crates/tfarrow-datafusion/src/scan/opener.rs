@@ -22,8 +22,8 @@ use futures::{
     stream::{self, BoxStream},
 };
 use object_store::ObjectStore;
-use tfarrow_dataset::FilePiece;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::FilePiece;
+use tfarrow_dataset::internals::Lock;
 
 use crate::{
     error::of_piece,

@@ -25,7 +25,7 @@ use datafusion::{
 };
 use object_store::ObjectStore;
 use tfarrow_codec::{DecoderBuilder, Limits, OnError, RecordType, VerifyCrc};
-use tfarrow_dataset::{Lock, PartialTail, ReadOptions};
+use tfarrow_dataset::{PartialTail, ReadOptions, internals::Lock};
 
 use crate::{
     notice::NoticeSender,
@@ -216,7 +216,6 @@ impl TfRecordSource {
     ///
     /// # Errors
     /// The scan cannot evaluate it.
-    #[doc(hidden)]
     pub fn with_predicate(self, predicate: Arc<dyn PhysicalExpr>) -> Result<Self> {
         if !is_decidable(&predicate, self.table_schema.file_schema()) {
             return exec_err!(

@@ -15,7 +15,7 @@ use datafusion::{
     error::Result,
     logical_expr::Expr,
 };
-use tfarrow_dataset::{FolderColumn, Shard};
+use tfarrow_dataset::{Shard, internals::FolderColumn};
 
 use crate::options::FILE_COLUMN;
 

@@ -10,8 +10,9 @@ use datafusion::{
 };
 use tfarrow_codec::{MessageType, OnError, RecordType, schema::with_views};
 use tfarrow_dataset::{
-    ReadOptions, Shard, ShardFormat, are_events, event_message, load_message, resolve,
-    without_folder_columns,
+    ReadOptions, Shard, ShardFormat, event_message,
+    internals::{are_events, without_folder_columns},
+    load_message, resolve,
 };
 use tfarrow_scan::{InferOptions, Inferred, Sample};
 
@@ -352,7 +353,7 @@ pub(crate) fn infer(
     let options = InferOptions {
         sample,
         part: None,
-        jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
         verify: options.verify_crc,
         record_type: options.record_type,
         read,

@@ -26,7 +26,7 @@ use tfarrow_codec::{
     EncoderBuilder,
     schema::{INDEX_COLUMN, MESSAGE},
 };
-use tfarrow_dataset::{EVENT_MESSAGE, ShardFormat};
+use tfarrow_dataset::{ShardFormat, internals::EVENT_MESSAGE};
 
 use crate::{
     functions::event_value::{EVENT_VALUE_COLUMNS, event_time, event_value, event_value_field},

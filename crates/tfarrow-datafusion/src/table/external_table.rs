@@ -12,7 +12,7 @@ use datafusion::{
 };
 use futures::future::BoxFuture;
 use tfarrow_codec::OnError;
-use tfarrow_dataset::{Shard, are_events};
+use tfarrow_dataset::{Shard, internals::are_events};
 use tfarrow_scan::{Inferred, Sample};
 
 use crate::{

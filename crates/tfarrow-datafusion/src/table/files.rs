@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use datafusion::{common::plan_err, datasource::listing::ListingTableUrl, error::Result};
 use tfarrow_dataset::{
-    Error, ErrorKind, FormatFilter, Shard, file_names, is_shard_spec, resolve_filtered,
+    Error, ErrorKind, FormatFilter, Shard, file_names, internals::is_shard_spec, resolve_filtered,
 };
 
 use crate::table::urls;

@@ -35,7 +35,10 @@ use tfarrow_codec::{
     frame::{FOOTER, HEADER},
     schema::{MESSAGE, with_views},
 };
-use tfarrow_dataset::{EVENT_MESSAGE, FilePiece, Shard, check_one_payload, divide};
+use tfarrow_dataset::{
+    Shard,
+    internals::{EVENT_MESSAGE, FilePiece, check_one_payload, divide},
+};
 
 use crate::{
     blocking::blocking,

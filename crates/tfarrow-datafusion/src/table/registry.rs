@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 
 use arrow_schema::SchemaRef;
 use datafusion::{catalog::TableProvider, common::Column, error::Result};
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 use crate::{
     notice::SessionNotices,

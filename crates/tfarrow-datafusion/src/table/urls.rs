@@ -6,7 +6,7 @@ use datafusion::{
     datasource::listing::ListingTableUrl,
     error::{DataFusionError, Result},
 };
-use tfarrow_dataset::{Shard, is_remote};
+use tfarrow_dataset::{Shard, internals::is_remote};
 
 /// The URL of a shard.
 pub fn shard(shard: &Shard) -> Result<ListingTableUrl> {

@@ -23,7 +23,7 @@ use datafusion::{
 use futures::StreamExt;
 use object_store::path::Path;
 use percent_encoding::percent_decode_str;
-use tfarrow_dataset::{folder_name, folder_value};
+use tfarrow_dataset::internals::{folder_name, folder_value};
 
 /// The stem of the names of files in a folder, if the statement names no file.
 pub const PART: &str = "part";

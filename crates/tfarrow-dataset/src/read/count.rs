@@ -1,6 +1,9 @@
 //! Counting the records of a shard.
 
-use crate::{FrameRanges, ReadOptions, Result, Shard, ShardAccess, ShardReader};
+use crate::{
+    ReadOptions, Result, Shard, ShardReader,
+    read::frame_ranges::{FrameRanges, ShardAccess},
+};
 
 /// Returns the number of records in a shard. Verifies the CRC of every length. Does not verify the
 /// data, and does not read it where that is faster.

@@ -29,7 +29,9 @@ use tfarrow_codec::{
     frame::{self, RecordSearch, Searched},
 };
 
-use crate::{Error, PartialTail, Payload, ReadOptions, Result, Shard, ShardReader};
+use crate::{
+    Error, PartialTail, ReadOptions, Result, Shard, ShardReader, format::payload::Payload,
+};
 
 /// Number of bytes that a search reads first.
 const SEARCH_BYTES: usize = 64 << 10;

@@ -1,7 +1,10 @@
 //! The kind of the records of a data set, and rejection of data sets whose shards contain different
 //! kinds.
 
-use crate::{Error, ErrorKind, Payload, ReadOptions, Result, Shard, ShardReader, error::shown};
+use crate::{
+    Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown,
+    format::payload::Payload,
+};
 
 /// Checks that all shards contain the same kind of records, as far as the first bytes of each
 /// determine it.

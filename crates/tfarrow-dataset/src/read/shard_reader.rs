@@ -21,9 +21,10 @@ use tfarrow_codec::{
 };
 
 use crate::{
-    Compression, DamageReport, Error, ErrorKind, Lost, Payload, Result, Segment, Shard,
+    Compression, DamageReport, Error, ErrorKind, Lost, Result, Segment, Shard,
     format::{
         magic,
+        payload::Payload,
         stream::{Failure, Stream},
     },
 };
@@ -50,7 +51,6 @@ pub struct ReadOptions {
 impl ReadOptions {
     /// Returns the options for a file with records of this kind, whose
     /// [`partial_tail`](Self::partial_tail) is not [`PartialTail::Auto`].
-    #[doc(hidden)]
     #[must_use]
     pub fn of_payload(self, payload: Payload) -> Self {
         let partial_tail = match (self.partial_tail, payload) {

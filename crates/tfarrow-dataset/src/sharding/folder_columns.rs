@@ -58,7 +58,7 @@ impl FolderColumn {
 /// The name of a folder `key=value`, for the value that [`folder_value`] returns.
 ///
 /// ```
-/// use tfarrow_dataset::{folder_name, folder_value};
+/// use tfarrow_dataset::internals::{folder_name, folder_value};
 /// assert_eq!(folder_name("image/height", &folder_value(Some("5"))), "image%2Fheight=5");
 /// assert_eq!(folder_name("split", &folder_value(None)), "split=__HIVE_DEFAULT_PARTITION__");
 /// assert_eq!(folder_value(Some("__HIVE_DEFAULT_PARTITION__")), "%5F_HIVE_DEFAULT_PARTITION__");

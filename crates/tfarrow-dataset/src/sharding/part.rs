@@ -73,7 +73,7 @@ impl Part {
 /// in all, none of which is empty.
 ///
 /// ```
-/// use tfarrow_dataset::divide;
+/// use tfarrow_dataset::internals::divide;
 /// assert_eq!(divide(&[4, 4, 9, 3, 1], 2), [0..2, 2..5]);
 /// // An item that is far larger than the share has a range of its own.
 /// assert_eq!(divide(&[1, 1, 1000, 1, 1], 3), [0..2, 2..3, 3..5]);

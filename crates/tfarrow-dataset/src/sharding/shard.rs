@@ -16,9 +16,9 @@ use tfarrow_codec::SharedFeatures;
 
 use super::listed_file::ListedFile;
 use crate::{
-    Compression, Error, Payload, Result, ShardFormat,
+    Compression, Error, Result, ShardFormat,
     file_names::STDIN,
-    format::sniff::HeadInfo,
+    format::{payload::Payload, sniff::HeadInfo},
     lock::Lock,
     process::PerProcess,
     sharding::folder_columns::{FolderColumn, columns_of_name, shared_features},
@@ -31,7 +31,6 @@ static COPIES: PerProcess<Lock<Vec<PathBuf>>> = PerProcess::new();
 
 /// Removes the temporary copies of streams and objects that this process has made: for a program
 /// that exits immediately, such as after a signal, without dropping each [`Shard`].
-#[doc(hidden)]
 pub fn remove_copies() {
     for copy in COPIES.get(Lock::default).lock().drain(..) {
         let _ = fs::remove_file(copy);
@@ -218,7 +217,6 @@ impl Shard {
     ///
     /// # Errors
     /// Those of `infer`.
-    #[doc(hidden)]
     pub fn text_columns(
         &self,
         infer: impl FnOnce() -> Result<(SchemaRef, u64)>,
@@ -231,7 +229,6 @@ impl Shard {
     }
 
     /// Returns whether the columns of a CSV or JSON file are known.
-    #[doc(hidden)]
     pub fn has_text_columns(&self) -> bool {
         self.text_columns.get().is_some()
     }
@@ -249,7 +246,6 @@ impl Shard {
     }
 
     /// Returns the shard with another name in its data set, and the columns of these folder keys.
-    #[doc(hidden)]
     pub fn with_name(self, name: PathBuf, keys: &[&str]) -> Self {
         let folder_columns = columns_of_name(&name, keys);
         Self {
@@ -332,7 +328,6 @@ impl Shard {
     /// Returns whether the shard is a file of a web server that cannot be read in parts, or by its
     /// path alone, because the server supports no ranges or the URL has a query; without a local
     /// copy.
-    #[doc(hidden)]
     pub fn needs_local_copy(&self) -> bool {
         self.is_remote() && self.object().is_some_and(|object| !object.is_plain())
     }
@@ -424,7 +419,6 @@ impl Shard {
     ///
     /// # Errors
     /// An I/O error, and more than `most` bytes.
-    #[doc(hidden)]
     pub fn read_all(&self, magic: &[u8], most: u64) -> Result<Vec<u8>> {
         let wrap = |error| Error::io(&self.path, error);
         let mut bytes = Vec::new();
@@ -465,7 +459,6 @@ impl Shard {
     ///
     /// # Errors
     /// An I/O error.
-    #[doc(hidden)]
     pub fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         if self.is_stdin() && self.is_stream() {
             return Ok(Box::new(io::stdin()));

@@ -231,7 +231,6 @@ fn named_object(
 ///
 /// # Errors
 /// The first object that cannot be read.
-#[doc(hidden)]
 pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
     let unread: Vec<_> = (0..)
         .zip(shards.iter())

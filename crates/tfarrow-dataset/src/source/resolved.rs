@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    Error, ErrorKind, Payload, Result, Shard, ShardFormat, SkippedFiles,
+    Error, ErrorKind, Result, Shard, ShardFormat, SkippedFiles,
     file_names::{is_named_events, is_sidecar},
+    format::payload::Payload,
     sharding::missing::MissingShards,
 };
 

@@ -37,7 +37,7 @@ pub(crate) const UNKNOWN_URL: &str = "unknown URL; supported are s3://bucket/..,
 /// Returns whether `source` is the URL of an object, or of a file on a web server.
 ///
 /// ```
-/// use tfarrow_dataset::is_remote;
+/// use tfarrow_dataset::internals::is_remote;
 /// assert!(is_remote("s3://bucket/train/*.tfrecord") && !is_remote("shards/a.tfrecord"));
 /// ```
 pub fn is_remote(source: &str) -> bool {

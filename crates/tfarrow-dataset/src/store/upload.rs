@@ -84,7 +84,6 @@ pub(crate) fn output_object(target: &Path) -> Result<Option<OutputObject>> {
 ///
 /// # Errors
 /// A URL cannot be that of an object, or a request failed.
-#[doc(hidden)]
 pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
     let (mut found, mut paths, mut objects) = (Vec::new(), Vec::new(), Vec::new());
     for output in outputs {
@@ -117,7 +116,6 @@ pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
 }
 
 /// An object that has the name of an output.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct ExistingObject {
     object: Object,
@@ -156,7 +154,6 @@ impl ExistingObject {
 ///
 /// # Errors
 /// A URL cannot be that of an object, or a request failed.
-#[doc(hidden)]
 pub fn existing_objects(outputs: &[&Path]) -> Result<Vec<Option<ExistingObject>>> {
     let places = outputs
         .iter()
@@ -199,7 +196,6 @@ fn note_key() -> Attribute {
 ///
 /// # Errors
 /// An I/O error, or a request failed.
-#[doc(hidden)]
 pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error| Error::io(folder, error);
     let Some(location) = location(folder)? else {

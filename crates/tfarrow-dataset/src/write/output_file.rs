@@ -21,7 +21,6 @@ use crate::{
 };
 
 /// Prefix of the names of temporary files. It begins with a dot, so that sources skip them.
-#[doc(hidden)]
 pub const UNFINISHED: &str = ".tfarrow-";
 /// Suffix of the names of temporary files.
 const SUFFIX: &str = ".part";
@@ -70,7 +69,6 @@ impl OutputFile {
     ///
     /// # Errors
     /// As [`create`](Self::create).
-    #[doc(hidden)]
     pub fn create_attempt(
         target: impl Into<PathBuf>,
         prefix: &str,
@@ -241,7 +239,6 @@ impl CompleteFile {
     }
 
     /// Sets a note of ASCII text, which an object gets as an attribute. A file has none.
-    #[doc(hidden)]
     pub fn set_note(&mut self, note: String) {
         self.note = Some(note);
     }

@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 
 use flate2::{Compression, Crc, write::ZlibEncoder};
 use image::{DynamicImage, ImageFormat};
-use tfarrow_dataset::{ImageHeader, decode_image};
+use tfarrow_dataset::internals::{ImageHeader, decode_image};
 
 const MIB: u64 = 1 << 20;
 

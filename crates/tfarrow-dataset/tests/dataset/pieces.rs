@@ -5,7 +5,8 @@ use std::fs;
 use proptest::prelude::*;
 use tfarrow_codec::Limits;
 use tfarrow_dataset::{
-    Compression, Error, FilePiece, PartialTail, ReadOptions, Shard, ShardFormat, ShardReader,
+    Compression, Error, PartialTail, ReadOptions, Shard, ShardFormat, ShardReader,
+    internals::FilePiece,
 };
 
 use super::{compressed, frames};

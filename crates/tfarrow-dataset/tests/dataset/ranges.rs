@@ -5,7 +5,8 @@ use std::fs;
 use proptest::prelude::*;
 use tfarrow_codec::{OnError, Records};
 use tfarrow_dataset::{
-    ErrorKind, FrameRanges, ReadOptions, Result, Segment, ShardAccess, ShardReader,
+    ErrorKind, ReadOptions, Result, Segment, ShardReader,
+    internals::{FrameRanges, ShardAccess},
 };
 
 use crate::{frames, shard_of, write_file};

@@ -9,7 +9,8 @@ use std::{
 
 use tfarrow_codec::{OnError, Position, Records};
 use tfarrow_dataset::{
-    Compression, Error, Lock, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken,
+    Compression, Error, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken,
+    internals::Lock,
 };
 
 use super::{compressed, frames, shard_of, testdata, write_file};

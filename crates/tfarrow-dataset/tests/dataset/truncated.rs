@@ -6,8 +6,8 @@ use std::fs::File;
 use tempfile::TempDir;
 use tfarrow_codec::OnError;
 use tfarrow_dataset::{
-    Compression, Error, FilePiece, PartialTail, ReadOptions, Shard, ShardReader, SharedReader,
-    Taken, count,
+    Compression, Error, PartialTail, ReadOptions, Shard, ShardReader, SharedReader, Taken, count,
+    internals::FilePiece,
 };
 
 use super::{compressed, frames, shard_of, write_file};

@@ -8,7 +8,7 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use tfarrow_codec::MessageType;
-use tfarrow_dataset::{Shard, are_events, event_message};
+use tfarrow_dataset::{Shard, event_message, internals::are_events};
 use tfarrow_report::{
     InferredSchema, SchemaFormat, message_schema_text, schema_omissions, schema_text,
     schema_warnings, skipped_text, text::Screen,

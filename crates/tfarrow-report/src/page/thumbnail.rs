@@ -5,7 +5,7 @@ use std::io::Cursor;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use image::{DynamicImage, ImageFormat};
 use maud::{Markup, html};
-use tfarrow_dataset::{ImageHeader, decode_image};
+use tfarrow_dataset::internals::{ImageHeader, decode_image};
 use tfarrow_stats::{ExampleRecord, ExampleValues};
 
 use super::{

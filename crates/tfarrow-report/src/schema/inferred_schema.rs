@@ -2,7 +2,7 @@
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{FeatureSummary, Layout, Place, RecordType, Role, schema::record_type_of};
-use tfarrow_dataset::{Error, ProbablePayload, ReadOptions, Shard, ShardFormat};
+use tfarrow_dataset::{Error, ReadOptions, Shard, ShardFormat, internals::ProbablePayload};
 use tfarrow_scan::{Inferred, Sampled};
 
 use crate::text::{count, escape, plural};

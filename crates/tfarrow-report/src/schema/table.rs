@@ -3,7 +3,7 @@
 use arrow_schema::Field;
 use tfarrow_codec::{FeatureSummary, RecordType};
 use tfarrow_convert::schema_json::{columns_of, type_name};
-use tfarrow_dataset::ProbablePayload;
+use tfarrow_dataset::internals::ProbablePayload;
 
 use super::inferred_schema::InferredSchema;
 use crate::text::{Screen, count, escape, percent, plural, range, text_table};

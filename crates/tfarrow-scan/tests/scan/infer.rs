@@ -35,12 +35,12 @@ fn quiet(_: u64, _: u64) {}
 fn infer(
     shards: &[Shard],
     sample: Sample,
-    jobs: usize,
+    threads: usize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Inferred> {
     let options = InferOptions {
         sample,
-        jobs,
+        threads,
         ..InferOptions::default()
     };
     tfarrow_scan::infer(shards, &options, &|bytes, records| {
@@ -81,16 +81,16 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
     let set: Vec<Vec<_>> = (0..5).map(one).collect();
     let shards = shards(&folder, &set);
     let expect = described(&infer(&shards, Sample::All, 1, &quiet).unwrap());
-    for jobs in [2, 3, 8] {
+    for threads in [2, 3, 8] {
         for _ in 0..5 {
             assert_eq!(
-                described(&infer(&shards, Sample::All, jobs, &quiet).unwrap()),
+                described(&infer(&shards, Sample::All, threads, &quiet).unwrap()),
                 expect,
-                "{jobs} threads"
+                "{threads} threads"
             );
         }
         // All threads read the one large shard.
-        let first = infer(&shards[..1], Sample::All, jobs, &quiet).unwrap();
+        let first = infer(&shards[..1], Sample::All, threads, &quiet).unwrap();
         assert_eq!(first.summary.records(), 20_000);
         assert_eq!(first.sampled, None);
     }
@@ -120,8 +120,8 @@ fn mixed_kinds_are_reported_with_both_positions() {
     let mut floats = vec![example("y", &int64(1)); 17];
     floats.extend(vec![example("x", &float()); 3]);
     let shards = shards(&folder, &[ints, floats]);
-    for jobs in [1, 2, 4] {
-        let inferred = infer(&shards, Sample::All, jobs, &quiet).unwrap();
+    for threads in [1, 2, 4] {
+        let inferred = infer(&shards, Sample::All, threads, &quiet).unwrap();
         let error = inferred.schema(Layout::Auto, None).unwrap_err();
         assert!(
             matches!(error.kind(), ErrorKind::MixedKinds { feature, .. } if feature == "x"),
@@ -177,9 +177,9 @@ fn the_first_error_is_reported_for_any_number_of_threads() {
     write_file(folder.path(), "c", &second);
     write_file(folder.path(), "d.tfrecord", b"text that is no TFRecord");
     let shards = resolve(&[folder.path()]).unwrap();
-    for jobs in [1, 2, 4] {
+    for threads in [1, 2, 4] {
         for _ in 0..10 {
-            let error = infer(&shards, Sample::All, jobs, &quiet)
+            let error = infer(&shards, Sample::All, threads, &quiet)
                 .unwrap_err()
                 .to_string();
             let expect = format!(

@@ -98,11 +98,11 @@ type Seen = (u32, u64, i64);
 
 fn observe(
     paths: &[PathBuf],
-    jobs: usize,
+    threads: usize,
     sample: Sample,
 ) -> tfarrow_dataset::Result<(Inferred, Vec<Seen>)> {
     let options = InferOptions {
-        jobs,
+        threads,
         sample,
         ..InferOptions::default()
     };
@@ -131,10 +131,10 @@ fn each_row_is_observed_once_under_its_number() {
     let expect: Vec<_> = (0..4)
         .flat_map(|shard| (0..ROWS).map(move |id| (shard, id as u64, id)))
         .collect();
-    for jobs in [1, 2, 5] {
-        let (inferred, ids) = observe(&paths, jobs, Sample::All).unwrap();
+    for threads in [1, 2, 5] {
+        let (inferred, ids) = observe(&paths, threads, Sample::All).unwrap();
         assert_eq!(inferred.summary.records(), 4 * ROWS as u64);
-        assert!(ids == expect, "{jobs} threads");
+        assert!(ids == expect, "{threads} threads");
     }
 }
 
@@ -142,12 +142,12 @@ fn each_row_is_observed_once_under_its_number() {
 fn a_sample_has_the_first_rows_of_each_file() {
     let folder = tempfile::tempdir().unwrap();
     let paths = files(&folder);
-    for (jobs, records) in [(1, 10), (3, 3_500), (2, 7_000)] {
+    for (threads, records) in [(1, 10), (3, 3_500), (2, 7_000)] {
         let expect: Vec<_> = (0..4)
             .flat_map(|shard| (0..records).map(move |id| (shard, id as u64, id)))
             .collect();
-        let (inferred, ids) = observe(&paths, jobs, Sample::Records(records as usize)).unwrap();
-        assert!(ids == expect, "{records} rows with {jobs} threads");
+        let (inferred, ids) = observe(&paths, threads, Sample::Records(records as usize)).unwrap();
+        assert!(ids == expect, "{records} rows with {threads} threads");
         assert_eq!(inferred.sampled.unwrap().records, 4 * records as u64);
     }
     // A sample that has all rows is none.
@@ -167,13 +167,13 @@ fn the_first_corrupt_row_group_is_reported() {
         bytes[start as usize..][..16].fill(0xff);
     }
     fs::write(&path, bytes).unwrap();
-    for jobs in [1, 2, 4] {
-        let error = observe(std::slice::from_ref(&path), jobs, Sample::All)
+    for threads in [1, 2, 4] {
+        let error = observe(std::slice::from_ref(&path), threads, Sample::All)
             .unwrap_err()
             .to_string();
         assert!(
             error.contains("groups.parquet: row group 2, from row 6000 on: "),
-            "{jobs} threads: {error}"
+            "{threads} threads: {error}"
         );
     }
 }
@@ -223,7 +223,7 @@ fn columns_of_other_tools_become_features_or_are_named() {
     arrow(&paths[1], &[foreign()]);
     for path in paths {
         let options = InferOptions {
-            jobs: 2,
+            threads: 2,
             ..InferOptions::default()
         };
         let inferred = infer(&resolve(&[&path]).unwrap(), &options, &|_, _| {

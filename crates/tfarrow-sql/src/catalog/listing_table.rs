@@ -20,7 +20,7 @@ use tfarrow_datafusion::{
     TfRecordOptions,
     internals::{are_event_columns, external, urls},
 };
-use tfarrow_dataset::{Error, ErrorKind, Shard, ShardFormat, catch_panic};
+use tfarrow_dataset::{Error, ErrorKind, Shard, ShardFormat, internals::catch_panic};
 
 use crate::{
     catalog::{

@@ -21,7 +21,7 @@ use tfarrow_datafusion::{
     internals::{TableRegistry, are_event_columns, external},
 };
 use tfarrow_dataset::{
-    FormatFilter, ReadOptions, Shard, ShardFormat, are_events, resolve_filtered,
+    FormatFilter, ReadOptions, Shard, ShardFormat, internals::are_events, resolve_filtered,
 };
 use tfarrow_scan::InferOptions;
 use tfarrow_stats::{
@@ -218,9 +218,9 @@ impl SummarizeFunction {
             limits,
             ..ReadOptions::default()
         };
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let options = InferOptions {
-            jobs,
+            threads,
             verify,
             record_type,
             read,

@@ -19,7 +19,7 @@ use tfarrow_codec::{
     schema::{FEATURE, record_type_of, role_of},
 };
 use tfarrow_datafusion::{EventTable, TfRecordTable};
-use tfarrow_dataset::EVENT_MESSAGE;
+use tfarrow_dataset::internals::EVENT_MESSAGE;
 
 use crate::catalog::{partitioned_table::PartitionedTable, text_files::TextFiles};
 

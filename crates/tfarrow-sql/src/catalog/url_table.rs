@@ -25,8 +25,9 @@ use tfarrow_datafusion::{
     internals::{TableRegistry, blocking, external, spooled},
 };
 use tfarrow_dataset::{
-    FormatFilter, Lock, Shard, ShardFormat, is_shard_spec, resolve_filtered, splits_note,
-    tfds_splits,
+    FormatFilter, Shard, ShardFormat,
+    internals::{Lock, is_shard_spec, splits_note, tfds_splits},
+    resolve_filtered,
 };
 
 use crate::catalog::{

@@ -15,7 +15,7 @@ use datafusion::{
 use serde::{Deserialize, Serialize};
 use tfarrow_datafusion::{Notice, OnNotice, internals::NoticeSender};
 use tfarrow_dataset::DamageReport;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 use crate::engine::{paths, scan_of, source_of};
 

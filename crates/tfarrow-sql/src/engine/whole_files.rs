@@ -17,7 +17,7 @@ use datafusion::{
     },
 };
 use tfarrow_datafusion::internals::{RecordRange, partitioned_file};
-use tfarrow_dataset::{FilePiece, Shard};
+use tfarrow_dataset::{Shard, internals::FilePiece};
 
 use crate::engine::scan_of;
 

@@ -8,7 +8,7 @@ use datafusion::{
 };
 use object_store::ObjectStore;
 use tfarrow_datafusion::internals::external;
-use tfarrow_dataset::store_of;
+use tfarrow_dataset::internals::store_of;
 use url::Url;
 
 /// A registry that opens stores by URL, so that DataFusion's own formats, and COPY, can use `s3://`

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::MutexGuard};
 
 use datafusion::datasource::physical_plan::FileScanConfig;
 use object_store::{ObjectMeta, path::Path};
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 
 /// The files that were inferred, and whether each row of them is on a line of its own. Such files
 /// can be read in parts, each of which begins after a line feed.

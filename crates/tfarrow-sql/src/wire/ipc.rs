@@ -8,7 +8,7 @@ use datafusion::{
     common::{exec_datafusion_err, exec_err},
     error::Result,
 };
-use tfarrow_dataset::catch_panic;
+use tfarrow_dataset::internals::catch_panic;
 
 /// A schema, with the metadata of its fields.
 pub(super) fn schema_to_bytes(schema: &Schema) -> Result<Vec<u8>> {

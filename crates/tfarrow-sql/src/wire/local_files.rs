@@ -17,7 +17,7 @@ use datafusion::{
 };
 use object_store::{local::LocalFileSystem, path::Path};
 use tfarrow_datafusion::{TfRecordSink, internals::external};
-use tfarrow_dataset::{Shard, ShardAddress};
+use tfarrow_dataset::{Shard, internals::ShardAddress};
 
 use crate::{text::sink::TextSink, write::staging::StagingSink};
 

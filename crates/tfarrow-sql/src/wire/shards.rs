@@ -19,7 +19,10 @@ use prost::{
     encoding::{DecodeContext, decode_key, skip_field},
 };
 use tfarrow_datafusion::internals::{RecordRange, external, partitioned_file, piece_of};
-use tfarrow_dataset::{FilePiece, ObjectAddress, Shard, ShardAddress, ShardFormat};
+use tfarrow_dataset::{
+    Shard, ShardFormat,
+    internals::{FilePiece, ObjectAddress, ShardAddress},
+};
 
 use crate::wire::ipc::{batch_of_bytes, batch_to_bytes};
 

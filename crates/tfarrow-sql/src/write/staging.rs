@@ -47,7 +47,7 @@ use tfarrow_datafusion::{
     internals::{OutputFolder, OutputStore, PART, copy_of, external, persist, persist_in},
     without_views,
 };
-use tfarrow_dataset::{CompleteFile, Error, Lock, OutputFile};
+use tfarrow_dataset::{CompleteFile, Error, OutputFile, internals::Lock};
 use url::Url;
 
 use crate::write::float_bounds::without_float_bounds;

@@ -1,7 +1,7 @@
 //! The accumulator of images: their sizes, read from their headers.
 
 use serde::{Deserialize, Serialize};
-use tfarrow_dataset::ImageHeader;
+use tfarrow_dataset::internals::ImageHeader;
 
 /// The sizes of the images of one feature.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

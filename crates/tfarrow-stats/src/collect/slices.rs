@@ -10,7 +10,7 @@ use tfarrow_codec::{
     FeatureSummary, Limits, Place, Role, Summary,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
-use tfarrow_dataset::{DamageReport, Error, Lock, OnProgress, Shard};
+use tfarrow_dataset::{DamageReport, Error, OnProgress, Shard, internals::Lock};
 use tfarrow_scan::{InferOptions, Inferred, RowLosses};
 
 use super::{

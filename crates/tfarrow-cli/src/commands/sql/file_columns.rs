@@ -15,7 +15,7 @@ use datafusion::{
         tokenizer::{Token, Tokenizer},
     },
 };
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 use tokio::runtime::Handle;
 
 /// Time that completion waits for the schema of a file. A schema that takes longer is there at a

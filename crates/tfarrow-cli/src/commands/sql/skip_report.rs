@@ -7,7 +7,7 @@ use std::{
 
 use tfarrow_datafusion::sql_advice;
 use tfarrow_dataset::DamageReport;
-use tfarrow_dataset::Lock;
+use tfarrow_dataset::internals::Lock;
 use tfarrow_report::text::escape;
 
 use crate::stderr;

@@ -448,7 +448,6 @@ impl BatchDecoder {
     ///
     /// # Errors
     /// The errors of [`decode`](Self::decode); [`ErrorKind::BatchLimit`] only for a single record.
-    #[doc(hidden)]
     pub fn decode_first(
         &mut self,
         records: Records,

@@ -220,13 +220,11 @@ impl Encoder {
 
     /// Sets the number of the next record, which errors have: the number of the row in its file, if
     /// the encoder does not encode all rows of the file.
-    #[doc(hidden)]
     pub fn set_next(&mut self, record: u64) {
         self.records = record;
     }
 
     /// Sets whether floats of the next rows are rounded, as [`EncoderBuilder::with_rounding`] does.
-    #[doc(hidden)]
     pub fn set_rounding(&mut self, rounding: bool) {
         self.allowed.rounding = rounding;
         if let Some(NestedEncoder::ExampleList(list)) = &mut self.nested {

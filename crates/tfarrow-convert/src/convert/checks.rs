@@ -1,0 +1,86 @@
+//! Checks of the options of a conversion.
+
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{
+    Layout, OnConflict, OnError, RecordType, VerifyCrc,
+    schema::{RECORD_COLUMN, record_type_of},
+};
+use tfarrow_dataset::{Shard, ShardFormat};
+use tfarrow_scan::Sample;
+
+use crate::{ConvertOptions, Error, Result, Target};
+
+/// Checks that no option would be ignored, and that the options do not contradict each other.
+pub(super) fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
+    let columnar = shards
+        .iter()
+        .find(|shard| shard.format != ShardFormat::TfRecord);
+    let of_tfrecord = [
+        (options.schema.is_some(), "a schema"),
+        (options.sample != Sample::All, "a sample"),
+        (options.layout != Layout::Auto, "a layout"),
+        (options.exact, "the option exact"),
+        (
+            options.on_conflict != OnConflict::Fail,
+            "the option on_conflict",
+        ),
+    ];
+    if let (Some(shard), Some((_, option))) =
+        (columnar, of_tfrecord.iter().find(|(is_set, _)| *is_set))
+    {
+        let (path, format) = (shard.path.display(), shard.format.name());
+        return Err(Error::Usage(format!(
+            "{option} applies to TFRecord sources only, and {path} is {format}"
+        )));
+    }
+    if options.exact && options.verify_crc != VerifyCrc::Always {
+        return Err(Error::Usage(
+            "the option exact requires that the CRC of every record is verified".to_owned(),
+        ));
+    }
+    if options.exact && !(options.columns.is_empty() && options.exclude.is_empty()) {
+        return Err(Error::Usage(
+            "the option exact stores the encoding of complete records, and needs all columns: omit it, or the choice of columns"
+                .to_owned(),
+        ));
+    }
+    if options.exact && reads_messages(options) {
+        return Err(Error::Usage(
+            "messages have no column of exact forms: omit the option exact".to_owned(),
+        ));
+    }
+    if options.quarantine.is_some() && options.read.on_error == OnError::Fail {
+        return Err(Error::NoQuarantine);
+    }
+    let is_raw = |schema: &SchemaRef| matches!(&schema.fields()[..], [field] if field.name() == RECORD_COLUMN);
+    match &options.schema {
+        Some(schema) if options.record_type == Some(RecordType::Raw) && !is_raw(schema) => Err(Error::Usage(
+            "raw records have one column, `record`, and the schema has others: omit the schema or the record type"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that no option of Parquet outputs would be ignored.
+pub(super) fn check_parquet_options(target: Target, options: &ConvertOptions) -> Result<()> {
+    let of_parquet = [
+        (!options.bloom_filters.is_empty(), "Bloom filters"),
+        (!options.page_index, "a page index"),
+    ];
+    match of_parquet.iter().find(|(is_set, _)| *is_set) {
+        Some((_, what)) if target != Target::Parquet => Err(Error::Usage(format!(
+            "only Parquet files have {what}, and the output format is {}",
+            target.name()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the columns are those of messages of a type that a descriptor gives.
+pub(super) fn reads_messages(options: &ConvertOptions) -> bool {
+    options
+        .schema
+        .as_ref()
+        .is_some_and(|schema| record_type_of(schema) == RecordType::Message)
+}
