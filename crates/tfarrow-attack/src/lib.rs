@@ -111,7 +111,8 @@ pub fn frame(stream: &[u8]) {
 /// depend on how the stream is split.
 pub fn resync(stream: &[u8]) {
     let read = |target| {
-        let (mut at, mut found) = (0, Vec::new());
+        let mut at = 0;
+        let mut found = Vec::new();
         for segment in FrameBuffer::new(target, LIMITS)
             .with_on_error(OnError::Skip)
             .segments(stream)
@@ -324,7 +325,8 @@ fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType
     };
     let lost = decoder.excess_features() + decoder.lost_unset();
     let is_told = lost > 0 || decoder.unknown_features().next().is_some();
-    let (mut plain, mut exact) = (Vec::new(), Vec::new());
+    let mut plain = Vec::new();
+    let mut exact = Vec::new();
     EncoderBuilder::new()
         .build(batch.schema())
         .unwrap()
@@ -411,7 +413,8 @@ pub fn difference(bytes: &[u8]) {
                 .compare(left, left)
                 .is_ok_and(|found| found.is_empty())
         );
-        let (one, other) = (differ.compare(left, right), differ.compare(right, left));
+        let one = differ.compare(left, right);
+        let other = differ.compare(right, left);
         assert_eq!(
             one.is_ok_and(|found| found.is_empty()),
             other.is_ok_and(|found| found.is_empty())

@@ -106,7 +106,8 @@ impl Defaults {
             .collect();
         program = program.mut_subcommands(|command| command.args(&globals));
         self.check_names(&program)?;
-        let (mut accepted, mut refused) = (HashSet::new(), Vec::new());
+        let mut accepted = HashSet::new();
+        let mut refused = Vec::new();
         let names: Vec<_> = program
             .get_subcommands()
             .map(|command| command.get_name().to_owned())

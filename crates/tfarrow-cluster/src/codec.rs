@@ -183,7 +183,8 @@ impl PlanCodec {
             return Ok(None);
         };
         if let Some((sink, config)) = TfRecordSinkWire::of(exec.sink()) {
-            let (config, order) = (Some(config.try_into()?), exec.encode_sort_order(&context)?);
+            let config = Some(config.try_into()?);
+            let order = exec.encode_sort_order(&context)?;
             return Ok(Some(NodeKind::TfRecordSink(Box::new(TfRecordSinkNode {
                 sink: Some(sink),
                 config,

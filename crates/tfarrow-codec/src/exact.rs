@@ -244,7 +244,8 @@ fn numbers_by_key<'a>(entries: &[Entry<'a>]) -> HashMap<(u8, &'a [u8]), usize> {
 fn groups(count: usize) -> impl Iterator<Item = (Vec<u128>, usize)> {
     let mut radix = count as u128;
     std::iter::from_fn(move || {
-        let (mut radices, mut size) = (Vec::new(), 1_u128);
+        let mut radices = Vec::new();
+        let mut size = 1_u128;
         while radix >= 2
             && let Some(larger) = size.checked_mul(radix)
         {
@@ -305,7 +306,8 @@ impl Untaken {
     /// Takes the number that has `smaller` smaller ones left, by descending the tree; `None` if
     /// there is none.
     fn take_at(&mut self, mut smaller: usize) -> Option<usize> {
-        let (mut number, mut step) = (0, self.counts.len().next_power_of_two());
+        let mut number = 0;
+        let mut step = self.counts.len().next_power_of_two();
         while step > 0 {
             if let Some(left) = self
                 .counts
@@ -324,7 +326,8 @@ impl Untaken {
 
     /// Returns how many untaken numbers are smaller than `number`.
     fn left_before(&self, number: usize) -> usize {
-        let (mut place, mut left) = (number, 0);
+        let mut place = number;
+        let mut left = 0;
         while place > 0 {
             left += self.counts.get(place).copied().unwrap_or_default();
             place &= place - 1;
@@ -357,7 +360,8 @@ fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
     let mut left = Untaken::new(order.len());
     let mut order = order.iter();
     for (radices, bytes) in groups(order.len()) {
-        let (mut number, mut size) = (0, 1);
+        let mut number = 0;
+        let mut size = 1;
         for radix in radices {
             let place = left.take(*order.next()?)?;
             number += size * place as u128;
@@ -573,7 +577,8 @@ fn unpacked(entry: &[u8]) -> Option<Vec<u8>> {
     shortest(&mut body)?;
     let key = start.get(..start.len() - body.len())?;
     let feature = wire::sole(body, 2 << 3 | LEN)?;
-    let (kind, list) = (*feature.first()?, wire::last_bytes(feature.get(1..)?)?);
+    let kind = *feature.first()?;
+    let list = wire::last_bytes(feature.get(1..)?)?;
     let mut values = wire::sole(list, 1 << 3 | LEN)?;
     let mut unpacked = Vec::with_capacity(values.len() * 2);
     while !values.is_empty() {

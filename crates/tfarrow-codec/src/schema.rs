@@ -406,7 +406,8 @@ pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
             .collect()
     };
     let sides: [HashSet<String>; 2] = [names(lists), names(features)];
-    let (columns, name_bytes) = (limits.features, limits.name_bytes);
+    let columns = limits.features;
+    let name_bytes = limits.name_bytes;
     let passed = if sides.iter().any(|names| names.len() > columns)
         || own.len() > columns.max(Role::ALL.len())
     {

@@ -56,7 +56,9 @@ pub fn arrow_batches(
     };
     let (mut reader, verifier) = arrow_reader(&path, shard.local_path(), columns)?;
     let mut verifier = verifier.filter(|_| reads_values);
-    let (batches, mut number, mut row) = (reader.num_batches(), 0, 0);
+    let batches = reader.num_batches();
+    let mut number = 0;
+    let mut row = 0;
     let rows = until_error(move || {
         verifier
             .iter_mut()

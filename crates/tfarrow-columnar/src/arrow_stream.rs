@@ -31,7 +31,8 @@ pub(crate) fn is_stream(file: &mut (impl Read + Seek)) -> Result<bool, ArrowErro
 /// A message that is corrupt or truncated, and I/O errors.
 pub(crate) fn check_stream(file: &mut (impl Read + Seek)) -> Result<usize, ArrowError> {
     let len = file.seek(SeekFrom::End(0))?;
-    let (mut start, mut batches) = (0, 0);
+    let mut start = 0;
+    let mut batches = 0;
     while let Some(metadata_len) = message_len(file, start)? {
         let metadata_start = start + PREFIX_BYTES;
         let truncated =

@@ -415,7 +415,8 @@ impl BatchVerifier {
         let Some(end) = self.ends.next() else {
             return Ok(());
         };
-        let (number, start) = (self.next, self.start);
+        let number = self.next;
+        let start = self.start;
         (self.next, self.start) = (number + 1, end);
         if part_is_valid(&self.file, &self.sums, number, start..end)
             .map_err(|e| Error::io(path, e))?

@@ -44,7 +44,8 @@ pub fn csv_text(array: &dyn Array, row: usize) -> io::Result<Option<Cow<'_, str>
 /// As [`csv_text`].
 pub fn with_csv_texts(batch: &RecordBatch) -> io::Result<RecordBatch> {
     let schema = batch.schema_ref();
-    let (mut fields, mut columns) = (Vec::new(), Vec::<ArrayRef>::new());
+    let mut fields = Vec::new();
+    let mut columns = Vec::<ArrayRef>::new();
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
         if is_written(field.data_type()) {
             fields.push(Arc::clone(field));

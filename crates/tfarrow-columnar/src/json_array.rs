@@ -33,7 +33,8 @@ enum Place {
 
 impl<R: Read> JsonArray<R> {
     pub(crate) fn new(bytes: R) -> Self {
-        let (read, lines) = (vec![0; READ_BYTES], Vec::new());
+        let read = vec![0; READ_BYTES];
+        let lines = Vec::new();
         Self {
             bytes,
             read,

@@ -46,7 +46,8 @@ pub(crate) struct JsonNumbers<R> {
 
 impl<R: Read> JsonNumbers<R> {
     pub(crate) fn new(bytes: R, replace: NotFinite) -> Self {
-        let (buffer, ready) = (vec![0; READ_BYTES], Vec::new());
+        let buffer = vec![0; READ_BYTES];
+        let ready = Vec::new();
         Self {
             bytes,
             replace,
@@ -168,10 +169,8 @@ mod tests {
         let texts = r#"{"NaN":"NaN","x":["-Infinity", "Infinity",-1,"NaN","\"Infinity","\\"],"y":"-Infinity"}"#;
         let finite = r#"{"NaN":0.0,"x":[0.0, 0.0,-1,"NaN","\"Infinity","\\"],"y":"-Infinity"}"#;
         for (replace, expected) in [(NotFinite::AsTexts, texts), (NotFinite::AsFinite, finite)] {
-            let (json, expected) = (
-                format!("{json}\n{json}\n"),
-                format!("{expected}\n{expected}\n"),
-            );
+            let json = format!("{json}\n{json}\n");
+            let expected = format!("{expected}\n{expected}\n");
             for at_once in [1, 2, 3, 7, 1000] {
                 let mut found = String::new();
                 JsonNumbers::new(Pieces(json.as_bytes(), at_once), replace)

@@ -162,7 +162,8 @@ where
     P::T: ArrowNativeType,
 {
     fn read(&mut self, rows: usize) -> Result<ArrayRef> {
-        let (definition, repetition) = (&mut self.definition, &mut self.repetition);
+        let definition = &mut self.definition;
+        let repetition = &mut self.repetition;
         definition.clear();
         repetition.clear();
         let mut values = Vec::with_capacity(self.max_values);
@@ -291,7 +292,8 @@ mod tests {
             "an item before the first row"
         );
         assert_eq!(lists(&[3, 3], &[0], 1), None, "a level missing");
-        let (definition, mut repetition) = ([ITEM; 100], [1; 100]);
+        let definition = [ITEM; 100];
+        let mut repetition = [1; 100];
         assert_eq!(
             lists(&definition, &repetition, 0),
             None,

@@ -44,14 +44,17 @@ pub fn row_group_rows(
     groups: Range<usize>,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
     let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
-    let (file, parquet, path) = (Arc::new(file), parquet.clone(), shard.path.clone());
+    let file = Arc::new(file);
+    let parquet = parquet.clone();
+    let path = shard.path.clone();
     let mut row = parquet.first_row(groups.start);
     let own = parquet.metadata.schema();
     let mut folders = FolderColumns::of(shard, own);
     if let Some(wanted) = &parquet.columns {
         folders.keep(wanted, own.fields().len());
     }
-    let (mut groups, mut open) = (groups, None);
+    let mut groups = groups;
+    let mut open = None;
     Ok(until_error(move || {
         loop {
             let (group, mut rows) = match open.take() {
@@ -147,7 +150,8 @@ impl RowGroupReader {
             .clamp(1, max_rows);
         let others = reader(file, metadata, group, others, path)?.with_batch_size(rows);
         let others = others.build().map_err(|e| unreadable_parquet(path, e))?;
-        let (file, metadata) = (Arc::clone(file), metadata.clone());
+        let file = Arc::clone(file);
+        let metadata = metadata.clone();
         Ok(Self {
             path: path.into(),
             file,
@@ -347,7 +351,8 @@ mod tests {
             .set_data_page_size_limit(1000)
             .set_write_batch_size(64)
             .build();
-        let (batch, file) = (batch.unwrap(), File::create(&path).unwrap());
+        let batch = batch.unwrap();
+        let file = File::create(&path).unwrap();
         let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
@@ -360,7 +365,8 @@ mod tests {
     fn compare(columns: Vec<(&'static str, ArrayRef)>) -> (usize, usize) {
         let (_folder, shard) = write(columns);
         let parquet = ParquetFile::open(&shard.path, shard.local_path()).unwrap();
-        let (metadata, groups) = (&parquet.metadata, parquet.groups().len());
+        let metadata = &parquet.metadata;
+        let groups = parquet.groups().len();
         assert_eq!(groups, 3);
         let ours: Vec<_> = row_group_rows(&shard, &parquet, 0..groups)
             .unwrap()

@@ -132,7 +132,8 @@ impl TextFile {
     /// A text that cannot be opened. A row that cannot be parsed is an error of the iterator.
     pub fn rows(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
         let wrap = |error| unreadable_arrow(&self.text.path, error);
-        let (mut folders, mut schema) = (self.folders.clone(), Arc::clone(&self.schema));
+        let mut folders = self.folders.clone();
+        let mut schema = Arc::clone(&self.schema);
         if let Some(wanted) = &self.columns {
             let of_text = match &mut folders {
                 Some(folders) => folders.keep(wanted, schema.fields().len()),
@@ -150,7 +151,8 @@ impl TextFile {
             }
         };
         let mut rows = TextBatches::open(&self.text, &in_text, &selection)?;
-        let (path, mut arranged) = (self.text.path.clone(), None);
+        let path = self.text.path.clone();
+        let mut arranged = None;
         Ok(until_error(move || {
             let Some(batch) = rows.next().transpose()? else {
                 return Ok(None);

@@ -86,7 +86,9 @@ impl TextBatches {
     /// iterator, with its line.
     pub(crate) fn open(text: &Text, schema: &SchemaRef, selection: &RowSelection) -> Result<Self> {
         let rows = TextRows::new(text, schema, selection)?;
-        let (text, schema, selection) = (text.clone(), Arc::clone(schema), selection.clone());
+        let text = text.clone();
+        let schema = Arc::clone(schema);
+        let selection = selection.clone();
         Ok(Self {
             text,
             schema,
@@ -449,10 +451,8 @@ impl TextRows {
             }
             if self.parsed > BATCH_BYTES + self.max_row_bytes {
                 self.has_long_row = true;
-                let (max, advice) = (
-                    self.max_row_bytes,
-                    "a quote without an end makes one row of all that follows",
-                );
+                let max = self.max_row_bytes;
+                let advice = "a quote without an end makes one row of all that follows";
                 return Err(ArrowError::ParseError(format!(
                     "a row has more than {max} bytes; {advice}"
                 )));

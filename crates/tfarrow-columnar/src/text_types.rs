@@ -99,8 +99,11 @@ fn json_types(text: &Text, max_rows: u64) -> Result<InferredText> {
     let reader = TextReader::open(text, None, NotFinite::AsFinite)?;
     let is_array = reader.is_array;
     let mut reader = BufReader::new(reader);
-    let (mut types, mut size) = (ObjectType::default(), TypeSize::default());
-    let (mut line, mut bytes, mut rows) = (0, Vec::new(), 0);
+    let mut types = ObjectType::default();
+    let mut size = TypeSize::default();
+    let mut line = 0;
+    let mut bytes = Vec::new();
+    let mut rows = 0;
     while rows < max_rows {
         bytes.clear();
         let limited = reader

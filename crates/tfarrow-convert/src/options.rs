@@ -172,7 +172,8 @@ impl OutputCompression {
                 .map_err(Error::Usage);
         }
         let names: Vec<_> = known.iter().map(|c| c.name()).collect();
-        let (format, names) = (target.name(), names.join(", "));
+        let format = target.name();
+        let names = names.join(", ");
         Err(Error::Usage(format!(
             "{format} has no compression {:?}; it has {names}",
             self.name()

@@ -30,7 +30,8 @@ pub fn repair<S: AsRef<OsStr>>(
         .iter()
         .find(|shard| shard.format != ShardFormat::TfRecord)
     {
-        let (path, format) = (shard.path.display(), shard.format.name());
+        let path = shard.path.display();
+        let format = shard.format.name();
         return Err(Error::Usage(format!(
             "{path}: is {format}; only TFRecord files can be repaired"
         )));

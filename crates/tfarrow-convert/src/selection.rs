@@ -32,10 +32,8 @@ impl ColumnSelection {
         if options.columns.is_empty() && options.exclude.is_empty() {
             return Ok(None);
         }
-        let (columns, exclude) = (
-            NamePattern::all(&options.columns)?,
-            NamePattern::all(&options.exclude)?,
-        );
+        let columns = NamePattern::all(&options.columns)?;
+        let exclude = NamePattern::all(&options.exclude)?;
         Ok(Some(Self { columns, exclude }))
     }
 

@@ -244,7 +244,9 @@ impl FileFormat for TfRecordFormat {
             options: self.options.clone(),
             ..*self
         };
-        let (store, objects, runtime) = (Arc::clone(store), objects.to_vec(), Handle::current());
+        let store = Arc::clone(store);
+        let objects = objects.to_vec();
+        let runtime = Handle::current();
         blocking(move || format.infer(store.as_ref(), &objects, &runtime)).await
     }
 

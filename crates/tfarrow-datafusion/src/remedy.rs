@@ -152,7 +152,8 @@ pub fn kind_advice(feature: &str, provenance: &SchemaProvenance) -> Option<Strin
     let (kind, seen) = provenance
         .features(feature)
         .find_map(|feature| feature.kinds().next())?;
-    let (kind, first) = (kind.name(), provenance.first(seen)?);
+    let kind = kind.name();
+    let first = provenance.first(seen)?;
     let split = format!("{SAMPLE_ALL} and tfarrow.on_conflict = 'split' give each kind a column");
     Some(format!("the first {kind} is in {first}; {split}"))
 }

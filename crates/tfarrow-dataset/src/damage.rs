@@ -341,7 +341,8 @@ impl DamageReport {
 impl fmt::Display for DamageReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = |count| if count == 1 { "" } else { "s" };
-        let (bytes, ranges) = (self.bytes, self.ranges);
+        let bytes = self.bytes;
+        let ranges = self.ranges;
         f.write_str("skipped ")?;
         if self.records == 0 && ranges == 0 && bytes > 0 {
             // The report of the first part of the range counts the range.

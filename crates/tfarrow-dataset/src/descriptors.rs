@@ -129,7 +129,8 @@ fn find(pool: &DescriptorPool, name: &str) -> Result<MessageType, String> {
         [one] => Ok(MessageType::new(MessageDescriptor::clone(one))),
         [] => Err(no_message(&messages, name)),
         [first, second, ..] => {
-            let (first, second) = (first.full_name(), second.full_name());
+            let first = first.full_name();
+            let second = second.full_name();
             Err(format!(
                 "several messages are named {name:?}, such as {first} and {second}: use the full name"
             ))

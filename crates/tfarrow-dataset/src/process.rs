@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn each_process_has_a_value_of_its_own() {
-        let (values, made) = (PerProcess::new(), Cell::new(0));
+        let values = PerProcess::new();
+        let made = Cell::new(0);
         let value = |process: u32| *values.get_for(process, || made.replace(made.get() + 1));
         assert_eq!([7, 7, 8, 7, 9, 8].map(value), [0, 0, 1, 0, 2, 1]);
         assert_eq!(made.get(), 3, "values that were made");
@@ -122,7 +123,8 @@ mod tests {
 
     #[test]
     fn the_threads_of_a_process_share_a_value() {
-        let (values, made) = (PerProcess::new(), AtomicU32::new(0));
+        let values = PerProcess::new();
+        let made = AtomicU32::new(0);
         assert_eq!(values.existing(), None);
         let found = on_threads(4, || *values.get(|| made.fetch_add(1, Ordering::Relaxed)));
         assert_eq!(found, [0; 4]);
@@ -131,7 +133,9 @@ mod tests {
 
     #[test]
     fn a_value_of_another_process_is_not_dropped() {
-        let (values, value, own) = (PerProcess::new(), Arc::new(()), process::id());
+        let values = PerProcess::new();
+        let value = Arc::new(());
+        let own = process::id();
         for process in [own + 1, own, own + 2] {
             values.get_for(process, || Arc::clone(&value));
         }

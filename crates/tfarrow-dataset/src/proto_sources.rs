@@ -105,7 +105,8 @@ impl ProtoSources {
     /// Adds the sizes of a file, and checks those of all files.
     fn check_size(&self, bytes: usize, code: usize) -> Result<(), String> {
         let (all_bytes, all_code) = self.bytes.get();
-        let (all_bytes, all_code) = (all_bytes + bytes, all_code + code);
+        let all_bytes = all_bytes + bytes;
+        let all_code = all_code + code;
         self.bytes.set((all_bytes, all_code));
         if all_bytes > MAX_BYTES {
             return Err(format!(
@@ -157,7 +158,9 @@ fn read(file: &Path) -> io::Result<String> {
 /// # Errors
 /// The line, and the reason.
 fn check_depth(source: &str) -> Result<usize, (usize, String)> {
-    let (mut open, mut rest, mut code) = (Vec::new(), source.as_bytes(), 0);
+    let mut open = Vec::new();
+    let mut rest = source.as_bytes();
+    let mut code = 0;
     let at = |rest: &[u8]| source.len() - rest.len();
     let error = |place: usize, reason: &str| {
         let before = source.as_bytes().get(..place).unwrap_or_default();

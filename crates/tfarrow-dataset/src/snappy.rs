@@ -34,7 +34,8 @@ pub(crate) fn begins_with_record(stored: &[u8]) -> bool {
 /// Decompresses the start of the first block of `stored`, as far as its bytes are there and are
 /// valid: about `most` bytes.
 pub(crate) fn start(stored: &[u8], most: usize) -> Vec<u8> {
-    let (mut out, block) = (Vec::new(), stored.get(BLOCK_HEADER..).unwrap_or_default());
+    let mut out = Vec::new();
+    let block = stored.get(BLOCK_HEADER..).unwrap_or_default();
     let length = block_length(stored).unwrap_or_default();
     let block = block.get(..length).unwrap_or(block);
     // The size is a varint, whose last byte has no highest bit.

@@ -74,7 +74,8 @@ fn words(source: Source) -> Source {
 
 /// Returns a text without the users and passwords of the URLs in it.
 pub(crate) fn without_userinfo(text: &str) -> String {
-    let (mut shown, mut rest) = (String::new(), text);
+    let mut shown = String::new();
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once("://") {
         let end = after
             .find(|c: char| c.is_whitespace() || "/?#'\")".contains(c))

@@ -51,7 +51,8 @@ impl Division {
     /// assert_eq!(division.share(1, 0).batches, [250, 250]);
     /// ```
     pub fn batches(&self) -> u64 {
-        let (ranks, size) = (self.ranks.max(1), self.batch_size.max(1));
+        let ranks = self.ranks.max(1);
+        let size = self.batch_size.max(1);
         if self.drop_last {
             self.records / ranks / size
         } else {
@@ -61,7 +62,9 @@ impl Division {
 
     /// The share of a worker of a rank; an empty one for numbers that do not exist.
     pub fn share(&self, rank: u64, worker: u64) -> Share {
-        let (ranks, workers, batches) = (self.ranks.max(1), self.workers.max(1), self.batches());
+        let ranks = self.ranks.max(1);
+        let workers = self.workers.max(1);
+        let batches = self.batches();
         if rank >= ranks || worker >= workers {
             return Share {
                 records: 0..0,

@@ -74,7 +74,8 @@ impl Rebatch {
     /// Removes the first waiting batch, or its first `most` rows; `None` if nothing waits.
     pub fn take_first(&mut self, most: usize) -> Option<RecordBatch> {
         let first = self.waiting.front()?;
-        let (taken, left) = (self.taken, first.num_rows() - self.taken);
+        let taken = self.taken;
+        let left = first.num_rows() - self.taken;
         let rows = left.min(most);
         self.count -= rows;
         if rows < left {
@@ -111,7 +112,9 @@ mod tests {
             sizes in vec(0_usize..20, 0..10), wanted in vec(1_usize..30, 1..5)
         ) {
             let mut rebatch = Rebatch::default();
-            let (mut found, mut lengths, mut next) = (Vec::new(), Vec::new(), 0);
+            let mut found = Vec::new();
+            let mut lengths = Vec::new();
+            let mut next = 0;
             let mut take = |rebatch: &mut Rebatch, ended| {
                 while let Some(batch) = rebatch.next(wanted[lengths.len() % wanted.len()], ended).unwrap() {
                     lengths.push(batch.num_rows());

@@ -168,7 +168,8 @@ fn parts<'py>(
         DataType::List(_) => list(py, array.as_list::<i32>(), valid, is_writable),
         DataType::LargeList(_) => list(py, array.as_list::<i64>(), valid, is_writable),
         DataType::FixedSizeList(_, width) => {
-            let (list, width) = (array.as_fixed_size_list(), *width as usize);
+            let list = array.as_fixed_size_list();
+            let width = *width as usize;
             let items = list
                 .values()
                 .slice(list.value_offset(0) as usize, list.len() * width);

@@ -270,10 +270,8 @@ impl Memory {
             buffer,
             is_writable,
         } = slf.get();
-        let (bytes, length) = (
-            buffer.as_ptr().cast_mut().cast(),
-            buffer.len() as ffi::Py_ssize_t,
-        );
+        let bytes = buffer.as_ptr().cast_mut().cast();
+        let length = buffer.len() as ffi::Py_ssize_t;
         let read_only = c_int::from(!is_writable);
         // SAFETY: See above.
         match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes, length, read_only, flags) }

@@ -189,7 +189,8 @@ impl Finding {
             ErrorKind::Io(error) => Self::of_io(error),
             ErrorKind::Damaged { offset, record, .. }
             | ErrorKind::Checksum { offset, record, .. } => {
-                let (record, offset) = (Some(*record), Some(*offset));
+                let record = Some(*record);
+                let offset = Some(*offset);
                 Self {
                     class: "CorruptError",
                     record,

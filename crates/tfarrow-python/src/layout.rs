@@ -103,7 +103,8 @@ fn check_own(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String>
 }
 
 fn check_lengths(array: &FFI_ArrowArray, data_type: &DataType) -> Result<(), String> {
-    let (length, offset) = (array.length, array.offset);
+    let length = array.length;
+    let offset = array.offset;
     let rows = usize::try_from(length)
         .ok()
         .zip(usize::try_from(offset).ok());

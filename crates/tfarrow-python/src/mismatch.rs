@@ -78,7 +78,8 @@ fn place_of(field: &Field, index: usize, found: &Fields) -> Option<usize> {
 }
 
 fn conformed_column(column: &ArrayRef, field: &Field) -> Result<ArrayRef, Mismatch> {
-    let (found, expected) = (column.data_type(), field.data_type());
+    let found = column.data_type();
+    let expected = field.data_type();
     if found == expected {
         return Ok(Arc::clone(column));
     }

@@ -160,12 +160,14 @@ impl Source {
 
     /// The number of records of each file, counted by their frames.
     fn counts(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
-        let (table, pass) = (self.table(py)?, Pass::default());
+        let table = self.table(py)?;
+        let pass = Pass::default();
         let shards: &[Shard] = match &table {
             SourceTable::Records(table) => table.shards().unwrap_or_default(),
             SourceTable::Files { shards, .. } => shards,
         };
-        let (read, threads) = (self.options.read(), self.options.threads);
+        let read = self.options.read();
+        let threads = self.options.threads;
         let counted = watch(py, &pass, None, || {
             count(shards, &read, threads, &|bytes, _| pass.add(bytes))
         })?;

@@ -229,7 +229,8 @@ impl RawTable {
             batch_rows,
             ..Running::of(&ReadingOptions::of(&PyDict::new(py))?)
         };
-        let (schema, batches) = (Arc::clone(&self.schema), self.batches.clone());
+        let schema = Arc::clone(&self.schema);
+        let batches = self.batches.clone();
         let plan = move |context: SessionContext, _: OnNotice| async move {
             let table = MemTable::try_new(schema, vec![batches])?;
             Ok(context

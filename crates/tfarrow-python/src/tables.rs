@@ -92,8 +92,10 @@ impl PartitionStream for PythonTable {
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), AHEAD);
-        let (sender, reader) = (stream.tx(), self.reader());
-        let (schema, label) = (Arc::clone(&self.schema), self.label.clone());
+        let sender = stream.tx();
+        let reader = self.reader();
+        let schema = Arc::clone(&self.schema);
+        let label = self.label.clone();
         // Python code may compute the batches.
         stream.spawn_blocking(move || {
             let mut reader = reader?;

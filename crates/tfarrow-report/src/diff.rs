@@ -48,7 +48,8 @@ pub fn diff_text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Strin
     text.push_str(&match found.is_equal() {
         true => screen.coloured(GOOD, "equal"),
         false => {
-            let (equal, different) = (plural(found.equal, "record"), count(found.different));
+            let equal = plural(found.equal, "record");
+            let different = count(found.different);
             let alone = |count, name| {
                 if count > 0 {
                     format!(", {} of {name} without a partner", self::count(count))
@@ -56,10 +57,8 @@ pub fn diff_text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Strin
                     String::new()
                 }
             };
-            let (left, right) = (
-                alone(found.unpaired[0], "the first"),
-                alone(found.unpaired[1], "the second"),
-            );
+            let left = alone(found.unpaired[0], "the first");
+            let right = alone(found.unpaired[1], "the second");
             screen.coloured(
                 BAD,
                 &format!("{equal} equal, {different} different{left}{right}"),
@@ -178,10 +177,8 @@ fn excerpts(values: [&FeatureValue; 2]) -> [String; 2] {
     };
     texts.map(|text| {
         let shown: String = text.iter().skip(from).take(SHOWN).collect();
-        let (before, after) = (
-            if from > 0 { "…" } else { "" },
-            if text.len() > from + SHOWN { "…" } else { "" },
-        );
+        let before = if from > 0 { "…" } else { "" };
+        let after = if text.len() > from + SHOWN { "…" } else { "" };
         format!("{before}{shown}{after}")
     })
 }

@@ -64,7 +64,8 @@ pub(crate) struct RunCurve {
 
 impl RunCurve {
     fn new(run: &str) -> Self {
-        let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
+        let min = f64::INFINITY;
+        let max = f64::NEG_INFINITY;
         Self {
             run: run.to_owned(),
             count: 0,
@@ -229,11 +230,10 @@ impl EventCurves {
         let [tags, runs, steps, values] = batch.columns() else {
             return;
         };
-        let (tags, runs) = (tags.as_string::<i32>(), runs.as_string::<i32>());
-        let (steps, values) = (
-            steps.as_primitive::<Int64Type>(),
-            values.as_primitive::<Float64Type>(),
-        );
+        let tags = tags.as_string::<i32>();
+        let runs = runs.as_string::<i32>();
+        let steps = steps.as_primitive::<Int64Type>();
+        let values = values.as_primitive::<Float64Type>();
         for row in (0..batch.num_rows()).filter(|row| values.is_valid(*row)) {
             self.add(
                 tags.value(row),

@@ -130,10 +130,8 @@ fn summary(plan: &ConversionPlan) -> String {
         ));
     }
     if let Some(first) = plan.replaced.first() {
-        let (replaced, first) = (
-            plural(plan.replaced.len() as u64, "file"),
-            escape(&first.to_string_lossy()),
-        );
+        let replaced = plural(plan.replaced.len() as u64, "file");
+        let first = escape(&first.to_string_lossy());
         text.push_str(&format!("; {replaced} would be replaced, such as {first}"));
     }
     text + "; nothing was written"

@@ -123,7 +123,8 @@ pub fn statistics_text(figures: &DatasetStatistics, screen: Screen) -> String {
     let sample = figures
         .sampled
         .map(|(shards, of)| format!(", a sample of {shards} of {}", plural(of as u64, "shard")));
-    let (records, bytes) = (plural(figures.records, "record"), size(figures.bytes));
+    let records = plural(figures.records, "record");
+    let bytes = size(figures.bytes);
     let mut parts = vec![format!(
         "{records}, {bytes} of payload{}",
         sample.unwrap_or_default()

@@ -43,7 +43,8 @@ pub fn count(
             false => Ok((records, damage.of_shard(number))),
         }
     });
-    let (splits, damage) = (tfds_splits(shards), DamageReport::default());
+    let splits = tfds_splits(shards);
+    let damage = DamageReport::default();
     let mut counted = Counted {
         records: Vec::new(),
         damage,
@@ -78,7 +79,8 @@ fn count_shard(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)>
 /// Counts the records of valid frames.
 fn count_valid(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {
     let mut reader = ShardReader::open(shard, read)?;
-    let (mut records, mut damage) = (0, DamageReport::default());
+    let mut records = 0;
+    let mut damage = DamageReport::default();
     while let Some(segment) = reader.segment()? {
         match segment {
             Segment::Records(some) => records += some.len() as u64,

@@ -42,7 +42,8 @@ impl Inferred {
     /// The inference of TFRecord files with these names, of which `summary` has all records that
     /// are used.
     pub fn of_summary(summary: Summary, names: Vec<String>) -> Self {
-        let (skipped, losses) = (DamageReport::default(), RowLosses::default());
+        let skipped = DamageReport::default();
+        let losses = RowLosses::default();
         Self {
             summary,
             names,

@@ -267,7 +267,8 @@ impl RowGroups {
         };
         if shard.format == ShardFormat::Parquet {
             let file = ParquetFile::open(&shard.path, shard.local_path())?;
-            let (untaken, total) = (0..file.groups().len(), file.rows());
+            let untaken = 0..file.groups().len();
+            let total = file.rows();
             return Ok(new(
                 Some(file),
                 GroupState {

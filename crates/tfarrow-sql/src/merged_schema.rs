@@ -224,10 +224,8 @@ mod tests {
         use DataType::Int64;
         let floats = schema(&[("a", DataType::Float64)]);
         assert!(check_same_columns(&files(&[schema(&[("a", Int64)]), floats])).is_err());
-        let (one, other) = (
-            schema(&[("a", Int64), ("b", Int64)]),
-            schema(&[("b", Int64), ("a", Int64)]),
-        );
+        let one = schema(&[("a", Int64), ("b", Int64)]);
+        let other = schema(&[("b", Int64), ("a", Int64)]);
         assert!(check_same_columns(&files(&[Arc::clone(&one), Arc::clone(&one)])).is_ok());
         let error = check_same_columns(&files(&[one, other]))
             .unwrap_err()

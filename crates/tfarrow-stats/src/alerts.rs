@@ -159,7 +159,8 @@ fn of_kind(kind: &KindStatistics) -> Vec<Finding> {
 }
 
 fn of_numbers(numbers: &NumberStatistics) -> Vec<Finding> {
-    let (count, all) = (numbers.count, numbers.count + numbers.nan);
+    let count = numbers.count;
+    let all = numbers.count + numbers.nan;
     let infinite = numbers.positive_infinities + numbers.negative_infinities;
     let mut found = Vec::new();
     if numbers.nan > 0 {
@@ -223,7 +224,8 @@ mod tests {
     use crate::profile::{Correlation, Correlations, Duplicates};
 
     fn feature(name: &str, present: u64, kinds: Vec<KindStatistics>) -> FeatureStatistics {
-        let (name, missing) = (name.to_owned(), 100 - present);
+        let name = name.to_owned();
+        let missing = 100 - present;
         FeatureStatistics {
             name,
             is_list: false,

@@ -70,7 +70,8 @@ impl Validation {
     /// Returns the distances of the features that both data sets have, without deprecated ones.
     pub fn compare(&mut self, baseline: &Statistics, most: Option<f64>) -> Vec<Distance> {
         let mut anomalies = records(&mut self.updated, &self.statistics, baseline);
-        let (now, before) = (by_name(&self.statistics), by_name(baseline));
+        let now = by_name(&self.statistics);
+        let before = by_name(baseline);
         // The validator has deprecated features of an unexpected type; they are compared
         // nevertheless.
         let is_type_anomaly = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::UnexpectedDataType;
@@ -149,10 +150,8 @@ fn by_name(statistics: &Statistics) -> FeaturesByName<'_> {
 
 /// Compares the numbers of records, `now` and `before`.
 fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<Anomaly> {
-    let (now, before) = (
-        now.inferred.summary.records(),
-        before.inferred.summary.records(),
-    );
+    let now = now.inferred.summary.records();
+    let before = before.inferred.summary.records();
     let Some(constraints) = &mut schema.dataset_constraints else {
         return Vec::new();
     };
@@ -414,7 +413,8 @@ fn largest(
     counts: &[CountsOfValue<'_>],
     difference: impl Fn(&CountsOfValue<'_>) -> f64,
 ) -> (Option<String>, f64) {
-    let (mut most, mut value) = (0.0, None);
+    let mut most = 0.0;
+    let mut value = None;
     for counts in counts {
         let found = difference(counts);
         if found >= most {

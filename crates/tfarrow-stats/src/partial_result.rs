@@ -291,7 +291,8 @@ impl PartialResult {
             on_error,
             limits,
         };
-        let (data_set, shards) = (DataSet::of(shards), states(shards, part));
+        let data_set = DataSet::of(shards);
+        let shards = states(shards, part);
         Ok(Self {
             part,
             data_set,
@@ -470,7 +471,8 @@ impl CommonOfParts {
     /// Returns in what the parts of another data set differ, so that they cannot be merged with
     /// these.
     fn difference(&self, other: &Self) -> Option<String> {
-        let (own, others) = (self.named(), other.named());
+        let own = self.named();
+        let others = other.named();
         let value = |of: &BTreeMap<String, String>, name: &str| {
             of.get(name).map_or_else(|| "none".to_owned(), Clone::clone)
         };

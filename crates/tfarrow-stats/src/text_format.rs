@@ -57,7 +57,8 @@ fn parse<M: Message + Default>(name: &str, text: &str) -> Result<M, TextError> {
 /// Returns the largest number of braces that are open at once, without those in strings and
 /// comments.
 fn depth(text: &str) -> usize {
-    let (mut open, mut deepest) = (0_usize, 0);
+    let mut open = 0_usize;
+    let mut deepest = 0;
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
         match c {
@@ -110,7 +111,8 @@ fn to_text(name: &str, message: &impl Message) -> Result<String, TextError> {
 /// field of its own, so that schemas can be compared line by line.
 fn print(message: &DynamicMessage, depth: usize, out: &mut String) -> fmt::Result {
     for (field, value) in message.fields() {
-        let (name, kind) = (field.name(), field.kind());
+        let name = field.name();
+        let kind = field.kind();
         match value {
             Value::List(items) => items
                 .iter()

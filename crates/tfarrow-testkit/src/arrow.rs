@@ -102,7 +102,9 @@ fn role_of(field: &Field) -> Result<Role> {
 
 /// Checks that the type of a column fits the kind in its metadata.
 fn check_kind(field: &Field) -> Result<()> {
-    let (role, mut data_type, mut depth) = (role_of(field)?, field.data_type(), 0);
+    let role = role_of(field)?;
+    let mut data_type = field.data_type();
+    let mut depth = 0;
     while let DataType::List(item) = data_type {
         (data_type, depth) = (item.data_type(), depth + 1);
     }

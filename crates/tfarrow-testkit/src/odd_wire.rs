@@ -326,7 +326,8 @@ fn parts(number: u64, fields: Vec<Field>, known: Known, c: &mut Choices<'_>) -> 
 
 /// Interleaves two sequences of fields, and keeps the order of each.
 fn interleave(first: Vec<Field>, second: Vec<Field>, c: &mut Choices<'_>) -> Vec<Field> {
-    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut first = first.into_iter();
+    let mut second = second.into_iter();
     let mut fields = Vec::new();
     let swap = c.odd(3);
     while first.len() > 0 && second.len() > 0 {

@@ -64,7 +64,8 @@ impl MessageArgs {
         if self.message.is_none() || shard.is_stream() || shard.format == ShardFormat::TfRecord {
             return Ok(());
         }
-        let (path, format) = (shard.path.display(), shard.format);
+        let path = shard.path.display();
+        let format = shard.format;
         Err(Usage(format!(
             "--message applies to TFRecord sources only, and {path} is {format}"
         )))

@@ -11,7 +11,8 @@ use crate::{
 
 /// Prints the script.
 pub(crate) fn run(args: &Completions) -> Result<u8> {
-    let (mut command, mut script) = (with_destinations(Cli::command()), Vec::new());
+    let mut command = with_destinations(Cli::command());
+    let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "tfarrow", &mut script);
     output::bytes(&script)?;
     Ok(SUCCESS)

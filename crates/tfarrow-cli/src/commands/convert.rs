@@ -52,7 +52,8 @@ pub(crate) fn run(args: &Convert) -> Result<u8> {
 
 /// Prints the plan of the conversion.
 fn plan(args: &Convert, sources: &[String], dest: &str) -> Result<u8> {
-    let (options, progress) = (options(args)?, Progress::default());
+    let options = options(args)?;
+    let progress = Progress::default();
     let plan = match watched(&progress, || {
         tfarrow_convert::dry_run(sources, Path::new(dest), &options, &progress)
     }) {
@@ -214,8 +215,11 @@ fn print_summary(report: &ConvertReport, took: Duration) {
         0 => "to standard output".to_owned(),
         files => format!("in {}", plural(*files, "file")),
     };
-    let (records, read) = (plural(*records, "record"), plural(*shards, "file"));
-    let (bytes_in, bytes_out, seconds) = (size(*bytes_in), size(*bytes_out), took.as_secs_f64());
+    let records = plural(*records, "record");
+    let read = plural(*shards, "file");
+    let bytes_in = size(*bytes_in);
+    let bytes_out = size(*bytes_out);
+    let seconds = took.as_secs_f64();
     stderr::print(&format!(
         "{records}: read {bytes_in} in {read}, wrote {bytes_out} {written}, in {seconds:.1} s"
     ));
@@ -227,7 +231,8 @@ fn print_summary(report: &ConvertReport, took: Duration) {
     }
     why_raw.iter().for_each(|why| stderr::print(why));
     if let (folders @ 1.., Some(deepest)) = (report.new_folders.len(), report.new_folders.last()) {
-        let (count, deepest) = (plural(folders as u64, "folder"), deepest.display());
+        let count = plural(folders as u64, "folder");
+        let deepest = deepest.display();
         stderr::print(&escape(&format!(
             "created {count} above the output: {deepest}"
         )));
@@ -235,10 +240,8 @@ fn print_summary(report: &ConvertReport, took: Duration) {
     stderr::skipped_files(&report.skipped_files, &report.missing);
     stderr::splits(&report.splits);
     if let Some(first) = report.kept_outputs.first() {
-        let (count, first) = (
-            plural(report.kept_outputs.len() as u64, "output"),
-            first.display(),
-        );
+        let count = plural(report.kept_outputs.len() as u64, "output");
+        let first = first.display();
         let why = "of the interrupted run has a source that is not among these, and is kept";
         stderr::print(&escape(&format!("{count} {why}, such as {first}")));
     }

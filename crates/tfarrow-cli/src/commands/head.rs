@@ -439,7 +439,9 @@ impl<'a> Record<'a> {
         let mut features = BTreeMap::new();
         for column in self.columns {
             if column.role == Some(role) && !column.array.is_null(self.row) {
-                let (array, row, style) = (column.array.as_ref(), self.row, self.style);
+                let array = column.array.as_ref();
+                let row = self.row;
+                let style = self.style;
                 let feature = match role {
                     Role::Sequence => Feature::Steps(array.as_list::<i32>().value(row), style),
                     _ => Feature::Values(Cell::new(array, row, style)),

@@ -51,7 +51,8 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
 
 /// Reads a part of the sources.
 fn read_part(args: &SchemaArgs, part: Part) -> Result<u8> {
-    let (format, record_type) = (args.format.get(), args.reading.record_type);
+    let format = args.format.get();
+    let record_type = args.reading.record_type;
     let source = partial::source(&args.sources, part)?;
     let mut options = inspect::options(&args.looking);
     if detected_message(&source.shards, record_type, &options.read.limits)?.is_some() {
@@ -131,7 +132,8 @@ fn detected_message(
 /// Prints the columns of a data set, and reports features that have none.
 fn columns(args: &SchemaArgs) -> Result<u8> {
     let (shards, progress) = inspect::shards(&args.sources)?;
-    let (layout, record_type) = (args.reading.layout, args.reading.record_type);
+    let layout = args.reading.layout;
+    let record_type = args.reading.record_type;
     let options = InferOptions {
         record_type,
         ..inspect::options(&args.looking)

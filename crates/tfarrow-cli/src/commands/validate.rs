@@ -124,7 +124,9 @@ pub(super) fn compare_part(
     let (baseline, notes) = baseline
         .map(|baseline| (baseline.shards, baseline.notes))
         .unzip();
-    let (schema, baseline, max_drift) = (schema.as_ref(), baseline.as_deref(), against.max_drift);
+    let schema = schema.as_ref();
+    let baseline = baseline.as_deref();
+    let max_drift = against.max_drift;
     let expected = PartExpected {
         schema,
         environment,

@@ -109,7 +109,8 @@ impl ClusterJob {
     /// # Errors
     /// The scheduler cannot be reached.
     pub(crate) async fn end(&self, progress: &TaskProgress) -> Result<Ended> {
-        let (mut wait, mut known) = (FIRST_WAIT, Instant::now());
+        let mut wait = FIRST_WAIT;
+        let mut known = Instant::now();
         let mut no_executors = NoExecutorsWarning::new();
         loop {
             let params = GetJobStatusParams {
@@ -280,7 +281,8 @@ impl Drop for ClusterJob {
         if !*self.is_open.get_mut() {
             return;
         }
-        let (address, tls) = (self.connection.address.clone(), self.connection.tls.clone());
+        let address = self.connection.address.clone();
+        let tls = self.connection.tls.clone();
         let job_id = String::from(self.id.clone());
         // The runtime of the session may be about to end, and its connection with it.
         let cancelling = thread::spawn(move || {

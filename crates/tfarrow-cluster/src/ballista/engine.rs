@@ -119,7 +119,8 @@ impl ClusterEngine {
 async fn first_batches(
     batches: &mut BoxStream<'_, Result<RecordBatch>>,
 ) -> Result<Vec<RecordBatch>> {
-    let (mut first, mut bytes) = (Vec::new(), 0);
+    let mut first = Vec::new();
+    let mut bytes = 0;
     while bytes < HELD_BYTES
         && let Some(batch) = batches.try_next().await?
     {

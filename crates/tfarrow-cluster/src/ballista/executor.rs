@@ -153,7 +153,8 @@ fn process_config(
             .map_err(|error| exec_datafusion_err!("{}: {error}", folder.display()))?;
         Ok(folder)
     };
-    let (results, spills) = (folder("results")?, folder("spills")?);
+    let results = folder("results")?;
+    let spills = folder("spills")?;
     let Some(results) = results.to_str().map(ToOwned::to_owned) else {
         return Err(exec_datafusion_err!(
             "{}: the name is not UTF-8",

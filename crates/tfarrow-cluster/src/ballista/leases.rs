@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn leases_expire_unless_they_are_renewed() {
-        let (leases, begin) = (Leases::default(), Instant::now());
+        let leases = Leases::default();
+        let begin = Instant::now();
         leases.grant("a".to_owned(), begin);
         leases.grant("b".to_owned(), begin);
         assert!(!leases.renew("b", begin + LEASE / 2));
@@ -109,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_job_is_stuck_after_some_time_without_progress() {
-        let (leases, begin) = (Leases::default(), Instant::now());
+        let leases = Leases::default();
+        let begin = Instant::now();
         leases.grant("a".to_owned(), begin);
         assert!(!leases.record("a", true, begin + STUCK));
         assert!(!leases.record("a", false, begin + STUCK * 3 / 2));

@@ -79,10 +79,8 @@ async fn fetch(
             "the scheduler returned a result without a place"
         ));
     };
-    let (host, port) = (
-        executor.host,
-        u16::try_from(executor.port).unwrap_or_default(),
-    );
+    let host = executor.host;
+    let port = u16::try_from(executor.port).unwrap_or_default();
     let client = BallistaClient::try_new(
         &host,
         port,

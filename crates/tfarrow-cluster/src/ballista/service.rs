@@ -66,10 +66,8 @@ pub(crate) struct SchedulerService {
 
 impl SchedulerService {
     pub(crate) fn new(server: SchedulerServer<LogicalPlanNode, PhysicalPlanNode>) -> Self {
-        let (tasks, executors) = (
-            server.state.task_manager.clone(),
-            server.state.executor_manager.clone(),
-        );
+        let tasks = server.state.task_manager.clone();
+        let executors = server.state.executor_manager.clone();
         let graph_of = move |job: &str| {
             tasks
                 .get_running_job_cache()

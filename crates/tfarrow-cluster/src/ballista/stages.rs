@@ -85,7 +85,8 @@ impl ExecutionEngine for Stages {
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         // Ballista reports an error that is returned here as that of another attempt, which the
         // scheduler ignores.
-        let (refusal, writes) = (self.refusal(&job_id, &plan)?, writes_files(&plan)?);
+        let refusal = self.refusal(&job_id, &plan)?;
+        let writes = writes_files(&plan)?;
         let job = self.jobs.of_task(&job_id);
         let notices = Arc::default();
         let plan = with_task_notices(plan, &notices)?;
@@ -151,7 +152,8 @@ impl QueryStageExecutor for Stage {
         if !notices.is_empty()
             && let (Some(first), Ok(json)) = (metrics.first_mut(), serde_json::to_string(&*notices))
         {
-            let (name, count) = (format!("{NOTICES}{json}").into(), Count::new());
+            let name = format!("{NOTICES}{json}").into();
+            let count = Count::new();
             count.add(1);
             first.push(Arc::new(Metric::new(
                 MetricValue::Count { name, count },

@@ -122,11 +122,9 @@ impl Differ {
     /// are compared as Examples; compare their bytes instead.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
-        let (left, right, ignored) = (
-            FoundFeatures::default(),
-            FoundFeatures::default(),
-            IgnoredFeatures::default(),
-        );
+        let left = FoundFeatures::default();
+        let right = FoundFeatures::default();
+        let ignored = IgnoredFeatures::default();
         Self {
             record_type,
             keys: [keys(), keys()],
@@ -308,7 +306,8 @@ impl Differ {
         if one == other {
             return Ok(None);
         }
-        let (nesting, tolerance) = (self.keys[0].limits().nesting, self.tolerance);
+        let nesting = self.keys[0].limits().nesting;
+        let tolerance = self.tolerance;
         let (one, other) = match side {
             Side::Features => {
                 let one = list(one, nesting).map_err(Incomparable::Left)?;

@@ -106,7 +106,8 @@ impl KeyReader {
             self.record_type == RecordType::SequenceExample,
             &mut self.keys,
         )?;
-        let (mut bytes, mut is_complete) = (Vec::new(), true);
+        let mut bytes = Vec::new();
+        let mut is_complete = true;
         for (id, seen) in self.seen.iter_mut().enumerate() {
             let message = self.found.message(Side::Features, id, &record);
             *seen |= message.is_some();

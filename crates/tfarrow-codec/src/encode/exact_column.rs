@@ -88,7 +88,8 @@ impl ExactColumn {
         self.encoder.encode(batch, &mut self.canonical)?;
         let mut column = BinaryBuilder::new();
         let mut differences = Differences::default();
-        let (mut bytes, limit) = (0, i32::MAX as u64);
+        let mut bytes = 0;
+        let limit = i32::MAX as u64;
         for (row, (_, canonical)) in frame::frames(&self.canonical).enumerate() {
             let original = records.data(rows(row)).unwrap_or_default();
             // An empty value instead of a null: a null bitmap would take more space than it saves.

@@ -119,7 +119,8 @@ impl<'a> Ledger<'a> {
             column: self.plan.name.clone(),
             with,
         });
-        let (row, reason) = (Some(record), found.to_string());
+        let row = Some(record);
+        let reason = found.to_string();
         Err(self.error(
             record,
             ErrorKind::Lossy {

@@ -175,7 +175,8 @@ impl<'a> FieldSource<'a> {
             ),
             _ => (None, array),
         };
-        let (arity, nulls) = (column.arity, array.logical_nulls());
+        let arity = column.arity;
+        let nulls = array.logical_nulls();
         let item_nulls = offsets.and_then(|_| values.logical_nulls());
         let source = |offsets, values| Self {
             field,

@@ -127,7 +127,8 @@ pub(super) struct SchemaPlan {
 /// # Errors
 /// [`ErrorKind::Unsupported`] for raw records that are not one column.
 pub(super) fn plan(schema: &Schema, record_type: RecordType, lossy: bool) -> Result<SchemaPlan> {
-    let (mut columns, mut errors) = (Vec::new(), Vec::new());
+    let mut columns = Vec::new();
+    let mut errors = Vec::new();
     let is_planned = |field: &Field| record_type != RecordType::ExampleList || is_exact(field);
     for (index, field) in schema
         .fields()

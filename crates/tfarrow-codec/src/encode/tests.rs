@@ -113,7 +113,8 @@ fn check(batch: &RecordBatch, payloads: &[&[u8]]) {
 /// Checks that a column and one of the canonical type encode to the same bytes, also as slices.
 #[track_caller]
 fn same(users: ArrayRef, canonical: ArrayRef) {
-    let (users, canonical) = (plain(&[("x", users)]), plain(&[("x", canonical)]));
+    let users = plain(&[("x", users)]);
+    let canonical = plain(&[("x", canonical)]);
     let encode = |batch: &RecordBatch| encode_with(EncoderBuilder::new(), batch).unwrap().0;
     assert_eq!(encode(&users), encode(&canonical));
     for from in 0..users.num_rows() {
@@ -395,10 +396,8 @@ fn sequence_examples_are_encoded() {
 
 #[test]
 fn a_context_feature_and_a_feature_list_of_one_name() {
-    let (context, steps) = (
-        ints(&[Some(&[1])]),
-        lists(ints(&[Some(&[2])]), &[0, 1], &[true]),
-    );
+    let context = ints(&[Some(&[1])]);
+    let steps = lists(ints(&[Some(&[2])]), &[0, 1], &[true]);
     let metadata = HashMap::from([
         (ROLE.to_owned(), "sequence".to_owned()),
         (FEATURE.to_owned(), "a".to_owned()),
@@ -663,10 +662,8 @@ fn all_types_of_lists_become_lists() {
     // Views in another order than their values, which share some; the null one refers to none.
     let field = Arc::new(Field::new_list_field(DataType::Int32, true));
     let values = array(Int32Array::from(vec![3, 1, 2]));
-    let (offsets, sizes) = (
-        ScalarBuffer::from(vec![1, 0, 0, 0]),
-        ScalarBuffer::from(vec![2, 1, 0, 1]),
-    );
+    let offsets = ScalarBuffer::from(vec![1, 0, 0, 0]);
+    let sizes = ScalarBuffer::from(vec![2, 1, 0, 1]);
     let nulls = NullBuffer::from(vec![true, false, true, true]);
     same(
         array(ListViewArray::new(

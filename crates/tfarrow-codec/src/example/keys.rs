@@ -267,7 +267,8 @@ impl Keys {
         let guess = self.order.get(self.next)?;
         match guess.strip(entry) {
             Some(rest) => {
-                let (id, value) = (guess.id, wire::last_bytes(rest)?);
+                let id = guess.id;
+                let value = wire::last_bytes(rest)?;
                 self.hit(id, self.next + 1);
                 Some((id, value))
             }
@@ -283,7 +284,8 @@ impl Keys {
         let (at, guess, rest) = ahead
             .enumerate()
             .find_map(|(at, guess)| Some((at, guess, guess.strip(entry)?)))?;
-        let (id, value) = (guess.id, wire::last_bytes(rest)?);
+        let id = guess.id;
+        let value = wire::last_bytes(rest)?;
         self.hit(id, start + at + 1);
         Some((id, value))
     }

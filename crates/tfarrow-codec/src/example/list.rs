@@ -39,7 +39,8 @@ impl<'a> ExampleList<'a> {
     /// # Errors
     /// [`WireError`](crate::WireError) for a record that does not parse.
     pub(crate) fn parse(data: &'a [u8], nesting: usize) -> Result<Self> {
-        let (mut list, mut rest) = (Self::default(), data);
+        let mut list = Self::default();
+        let mut rest = data;
         while !rest.is_empty() {
             match wire::tag(&mut rest)? {
                 (1, LEN) => list.examples.push(wire::bytes(&mut rest)?),

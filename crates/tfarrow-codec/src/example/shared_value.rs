@@ -75,7 +75,8 @@ impl Records {
         if shared.is_empty() {
             return Ok(self);
         }
-        let (mut frames, mut record) = (Vec::with_capacity(self.bytes()), Vec::new());
+        let mut frames = Vec::with_capacity(self.bytes());
+        let mut record = Vec::new();
         for data in self.iter() {
             record.clear();
             shared.add_to(data, &mut record);
@@ -98,7 +99,8 @@ fn split_features(data: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// A `Feature` of one value.
 fn feature(value: SharedValue<'_>) -> Vec<u8> {
-    let (mut list, mut feature) = (Vec::new(), Vec::new());
+    let mut list = Vec::new();
+    let mut feature = Vec::new();
     match value {
         SharedValue::Int64(value) => {
             let mut packed = Vec::new();

@@ -508,7 +508,8 @@ impl TapeVisitor<'_, '_> {
     /// Sets the slot of a feature.
     #[inline]
     fn feature_slot(&mut self, id: u32, column: u32, message: &[u8]) -> wire::Result<()> {
-        let (tape, chunk) = (&mut *self.tape, self.chunk);
+        let tape = &mut *self.tape;
+        let chunk = self.chunk;
         walk::feature(message, tape.limits().nesting, |feature| {
             if let Some((kind, body)) = feature {
                 walk::check_values(kind, body, tape.limits())?;

@@ -67,7 +67,8 @@ impl Visitor for Validator {
     }
 
     fn feature(&mut self, side: Side, _: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
-        let (limits, value) = (*self.keys(side).limits(), value.unwrap_or_default());
+        let limits = *self.keys(side).limits();
+        let value = value.unwrap_or_default();
         match side {
             Side::Features => feature(value, &limits),
             Side::Lists => {

@@ -559,7 +559,8 @@ pub(crate) fn first_values(
     most: usize,
     nesting: usize,
 ) -> Result<(&[u8], &[u8])> {
-    let (mut rest, mut left) = (body, most);
+    let mut rest = body;
+    let mut left = most;
     while !rest.is_empty() {
         let before = body.get(..body.len() - rest.len()).unwrap_or_default();
         if left == 0 {

@@ -271,7 +271,8 @@ impl FrameBuffer {
             State::Failed => return Ok(None),
             State::Draining(_) => {}
             State::Filling { memory, filled } => {
-                let (bytes, filled) = (Buffer::from_vec(mem::take(memory)), *filled);
+                let bytes = Buffer::from_vec(mem::take(memory));
+                let filled = *filled;
                 self.state = State::Draining(Chunk {
                     bytes,
                     at: 0,
@@ -371,7 +372,8 @@ impl FrameBuffer {
             return None;
         };
         let bytes = chunk.bytes.get(..chunk.filled)?;
-        let (first, offset) = (self.framer.record(), self.framer.offset() - chunk.at as u64);
+        let first = self.framer.record();
+        let offset = self.framer.offset() - chunk.at as u64;
         let mut spans = Vec::new();
         // An error in a header is found again once the records before it are returned.
         self.framer.cut(bytes, chunk.at, &mut spans).ok();
@@ -442,7 +444,9 @@ impl FrameBuffer {
         let State::Draining(Chunk { bytes, at, filled }) = &mut self.state else {
             return;
         };
-        let (bytes, at, filled) = (mem::take(bytes), *at, *filled);
+        let bytes = mem::take(bytes);
+        let at = *at;
+        let filled = *filled;
         let rest = filled - at;
         self.size.advance(at > 0, rest, need);
         let size = self.size.bytes();
@@ -534,7 +538,8 @@ mod tests {
             frame::end(start, &mut stream);
         }
         let mut buffer = FrameBuffer::new(4096, Limits::default());
-        let (mut held, mut places) = (VecDeque::new(), Vec::new());
+        let mut held = VecDeque::new();
+        let mut places = Vec::new();
         for (number, mut rest) in (0..).zip(stream.chunks(4096)) {
             while !rest.is_empty() {
                 rest = &rest[buffer.copy(rest)..];
@@ -564,7 +569,8 @@ mod tests {
     /// Reads a stream with a record of 1 KiB in every 64 KiB. Returns the number of records, and
     /// the bytes of memory that they hold together.
     fn held_by_sparse_records(junk: &[u8]) -> (usize, usize) {
-        let (mut stream, payload) = (Vec::new(), [7; 1024]);
+        let mut stream = Vec::new();
+        let payload = [7; 1024];
         for _ in 0..100 {
             frame::write(&payload, &mut stream);
             stream.extend_from_slice(junk);
@@ -601,7 +607,8 @@ mod tests {
         let mut stream = Vec::new();
         frame::write(&vec![7; length], &mut stream);
         let mut buffer = FrameBuffer::new(4096, Limits::default());
-        let (mut rest, mut sizes) = (stream.as_slice(), vec![buffer.size.bytes()]);
+        let mut rest = stream.as_slice();
+        let mut sizes = vec![buffer.size.bytes()];
         loop {
             while !rest.is_empty() && !buffer.is_full() {
                 rest = &rest[buffer.copy(rest)..];
@@ -647,7 +654,8 @@ mod tests {
             frame::write(&vec![7; length], &mut stream);
         }
         let mut buffer = FrameBuffer::new(4096, Limits::default());
-        let (mut rest, mut lengths) = (stream.as_slice(), Vec::new());
+        let mut rest = stream.as_slice();
+        let mut lengths = Vec::new();
         while !rest.is_empty() {
             rest = &rest[buffer.copy(rest)..];
             while let Some(segment) = buffer.next(rest.is_empty()).unwrap() {

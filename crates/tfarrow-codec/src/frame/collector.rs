@@ -124,9 +124,12 @@ impl FrameCollector {
         if !self.part().is_empty() {
             return 0;
         }
-        let (before, framed) = (self.spans.len(), self.framed);
-        let (max_records, max_bytes) = (self.max_records, self.max_bytes);
-        let (mut records, mut bytes) = (before, framed);
+        let before = self.spans.len();
+        let framed = self.framed;
+        let max_records = self.max_records;
+        let max_bytes = self.max_bytes;
+        let mut records = before;
+        let mut bytes = framed;
         let fits = |frame| {
             records += 1;
             bytes += frame;

@@ -161,8 +161,11 @@ mod hardware {
             let (one, after) = rest.split_at(8 * words);
             let (two, after) = after.split_at(8 * words);
             let (three, after) = after.split_at(8 * words);
-            let (one, two, three) = (one.as_chunks().0, two.as_chunks().0, three.as_chunks().0);
-            let (mut second, mut third) = (0, 0);
+            let one = one.as_chunks().0;
+            let two = two.as_chunks().0;
+            let three = three.as_chunks().0;
+            let mut second = 0;
+            let mut third = 0;
             for ((one, two), three) in one.iter().zip(two).zip(three) {
                 crc = _mm_crc32_u64(crc, u64::from_le_bytes(*one));
                 second = _mm_crc32_u64(second, u64::from_le_bytes(*two));
@@ -209,7 +212,8 @@ mod tests {
             .map(|i| (i.wrapping_mul(0x9e37_79b1) >> 11) as u8)
             .collect();
         for cut in (0..200).chain([1024, 2047, 2999, 3000]) {
-            let (one, two) = (super::crc32c(&data[..cut]), super::crc32c(&data[cut..]));
+            let one = super::crc32c(&data[..cut]);
+            let two = super::crc32c(&data[cut..]);
             assert_eq!(
                 super::shifted(one, 3000 - cut as u64) ^ two,
                 super::crc32c(&data),

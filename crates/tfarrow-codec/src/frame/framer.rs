@@ -270,7 +270,8 @@ impl Framer {
 
 /// The error that a payload of `found` bytes exceeds `limit`.
 pub(super) fn too_long(found: u64, limit: usize) -> ErrorKind {
-    let (what, name) = ("bytes in one record", Some(Limit::RecordBytes));
+    let what = "bytes in one record";
+    let name = Some(Limit::RecordBytes);
     ErrorKind::Limit {
         what,
         limit: limit as u64,

@@ -188,7 +188,8 @@ mod tests {
             };
             while !records.is_empty() {
                 let (some, rest) = records.clone().split_at(records.fit(rows, bytes));
-                let (first, offset) = (some.first(), some.position(0).offset);
+                let first = some.first();
+                let offset = some.position(0).offset;
                 all.push(FrameRange {
                     first,
                     records: some.len(),

@@ -80,7 +80,8 @@ impl Records {
     /// [`ErrorKind::Limit`] with the record's number if a payload is longer than
     /// [`MOST_RECORD_BYTES`]. Decoders reject records of more than 4 GiB in total.
     pub fn from_payloads<'a>(payloads: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
-        let (mut frames, mut spans) = (Vec::new(), Vec::new());
+        let mut frames = Vec::new();
+        let mut spans = Vec::new();
         for payload in payloads {
             if payload.len() > MOST_RECORD_BYTES {
                 let kind = too_long(payload.len() as u64, MOST_RECORD_BYTES);
@@ -111,7 +112,9 @@ impl Records {
     /// A length that is corrupt or exceeds [`Limits::record_bytes`], and bytes that end inside a
     /// frame.
     pub fn from_frames(frames: impl Into<Buffer>, limits: Limits) -> Result<Self> {
-        let (chunk, mut framer, mut spans) = (frames.into(), Framer::new(limits), Vec::new());
+        let chunk = frames.into();
+        let mut framer = Framer::new(limits);
+        let mut spans = Vec::new();
         let end = framer.cut(&chunk, 0, &mut spans)?;
         framer.finish(chunk.get(end..).unwrap_or_default())?;
         Ok(Self::new(chunk, spans, 0, 0))

@@ -255,7 +255,8 @@ impl PrefixCrcs {
             let before = self.0.last().copied().unwrap_or_default();
             self.0.push(shifted(before, STEP as u64) ^ crc32c(step));
         }
-        let (steps, rest) = (end / STEP, end % STEP);
+        let steps = end / STEP;
+        let rest = end % STEP;
         let before = self.0.get(steps).copied().unwrap_or_default();
         let rest = bytes
             .get(steps * STEP..steps * STEP + rest)

@@ -243,7 +243,8 @@ impl Summary {
             if verify == VerifyCrc::Always {
                 records.check_crc(index)?;
             }
-            let (record, offset) = (records.first() + index as u64, records.offset(index));
+            let record = records.first() + index as u64;
+            let offset = records.offset(index);
             let place = Place {
                 shard: self.shard,
                 record,

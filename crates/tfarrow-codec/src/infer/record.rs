@@ -368,11 +368,10 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
     if kind == Kind::Bytes
         && let Some(value) = wire::sole(body, 0x0a)
     {
-        let (bytes, utf8) = (value.len() as u64, utf8 && is_utf8(value));
-        let (filled, controls) = (
-            u64::from(bytes > 0),
-            u64::from(utf8 && has_control_character(value)),
-        );
+        let bytes = value.len() as u64;
+        let utf8 = utf8 && is_utf8(value);
+        let filled = u64::from(bytes > 0);
+        let controls = u64::from(utf8 && has_control_character(value));
         return Ok(ListTraits {
             len: 1,
             bytes,
@@ -382,7 +381,11 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
             controls,
         });
     }
-    let (mut len, mut bytes, mut utf8, mut filled, mut controls) = (0, 0, utf8, 0, 0);
+    let mut len = 0;
+    let mut bytes = 0;
+    let mut utf8 = utf8;
+    let mut filled = 0;
+    let mut controls = 0;
     match kind {
         Kind::Bytes => walk::bytes_values(body, nesting, |value| {
             len += 1;

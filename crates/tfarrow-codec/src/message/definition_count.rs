@@ -201,7 +201,8 @@ pub(super) fn next_value<'a>(rest: &mut &'a [u8]) -> Result<Option<(u32, &'a [u8
 
 /// Returns the longest value of a length-delimited field. Of several, the last one counts.
 fn longest(message: &[u8], field: u32) -> Result<&[u8], String> {
-    let (mut rest, mut longest) = (message, &[][..]);
+    let mut rest = message;
+    let mut longest = &[][..];
     while let Some((number, value)) = next_value(&mut rest)? {
         if number == field && value.len() >= longest.len() {
             longest = value;
@@ -218,7 +219,8 @@ pub(super) fn name_of_file(file: &[u8]) -> Result<&[u8], String> {
 /// Returns the bytes of a file without its comments and positions, which take more memory than its
 /// definitions.
 pub(super) fn without_source_info(file: &[u8]) -> Result<Vec<u8>, String> {
-    let (mut rest, mut kept) = (file, Vec::new());
+    let mut rest = file;
+    let mut kept = Vec::new();
     while !rest.is_empty() {
         let field = rest;
         let tag = wire::tag(&mut rest).map_err(|error| error.to_string())?;

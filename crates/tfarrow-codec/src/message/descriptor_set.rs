@@ -50,7 +50,9 @@ pub fn descriptor_pool(set: &[u8]) -> Result<DescriptorPool> {
 
 /// Checks that the files of a set are not too large to be decoded.
 fn check_size(set: &[u8]) -> Result<(), String> {
-    let (mut count, mut rest, mut text_options) = (DefinitionCount::default(), set, None);
+    let mut count = DefinitionCount::default();
+    let mut rest = set;
+    let mut text_options = None;
     while let Some(file) = next_file(&mut rest)? {
         count.add_file(file)?;
         if count.has_text_options() {
@@ -69,7 +71,8 @@ fn check_size(set: &[u8]) -> Result<(), String> {
 
 /// Reads the files of a set, and checks them.
 fn read_files(set: &[u8]) -> Result<Vec<FileDescriptorProto>, String> {
-    let (mut files, mut rest) = (Vec::new(), set);
+    let mut files = Vec::new();
+    let mut rest = set;
     while let Some(bytes) = next_file(&mut rest)? {
         let bytes = without_source_info(bytes)?;
         let file =
@@ -181,7 +184,8 @@ fn check_imports(files: &[FileDescriptorProto]) -> Result<(), String> {
             }
             Visit::Open => {
                 stack.pop();
-                let (mut depth, mut own) = (0, 1u64);
+                let mut depth = 0;
+                let mut own = 1u64;
                 for (at, import) in imports {
                     let Some(Visit::Done(below, count)) = visits.get(import).copied() else {
                         continue;

@@ -152,7 +152,8 @@ impl MessageType {
     /// Returns the file that defines the message and the files that it imports, each after its own
     /// imports. Comments are left out.
     fn file_descriptor_set(&self) -> FileDescriptorSet {
-        let (mut files, mut seen) = (Vec::new(), HashSet::new());
+        let mut files = Vec::new();
+        let mut seen = HashSet::new();
         // A file is taken from the stack before its imports, and once more after them. Chains of
         // imports may be long.
         let mut stack = vec![(self.descriptor.parent_file(), false)];

@@ -198,7 +198,8 @@ pub(crate) struct EnumNames {
 
 impl EnumNames {
     fn new(descriptor: &EnumDescriptor) -> Self {
-        let (mut names, mut numbers) = (HashMap::new(), HashMap::new());
+        let mut names = HashMap::new();
+        let mut numbers = HashMap::new();
         for value in descriptor.values() {
             // Of several names for one number, the first one is used.
             names
@@ -443,7 +444,8 @@ impl ColumnOfField {
         enums: &mut EnumTable,
     ) -> Result<Self> {
         let misfit = || {
-            let (name, data_type) = (field.full_name(), column.data_type());
+            let name = field.full_name();
+            let data_type = column.data_type();
             unsupported(format!(
                 "column {path:?}: the field {name} is not read as, or written from, {data_type}"
             ))

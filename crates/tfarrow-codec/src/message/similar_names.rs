@@ -22,7 +22,8 @@ pub(super) fn mark_similar_names(file: &mut FileDescriptorProto) -> bool {
 }
 
 fn mark_message(message: &mut DescriptorProto) -> bool {
-    let (mut seen, mut marks) = (HashSet::new(), false);
+    let mut seen = HashSet::new();
+    let mut marks = false;
     for field in &mut message.field {
         let name = field.name().replace('_', "").to_ascii_lowercase();
         if !seen.insert(name) {

@@ -28,7 +28,8 @@ pub(super) fn check_options(shards: &[Shard], options: &ConvertOptions) -> Resul
     if let (Some(shard), Some((_, option))) =
         (columnar, of_tfrecord.iter().find(|(is_set, _)| *is_set))
     {
-        let (path, format) = (shard.path.display(), shard.format.name());
+        let path = shard.path.display();
+        let format = shard.format.name();
         return Err(Error::Usage(format!(
             "{option} applies to TFRecord sources only, and {path} is {format}"
         )));

@@ -68,7 +68,8 @@ pub(crate) fn convert_resolved(
     let (plan, compression, options) = prepare(&mut shards, dest, options)?;
     let options = options.as_ref();
     let journal = journal(&plan, options)?;
-    let (quarantine, is_attempt) = (options.quarantine.as_deref(), options.part.is_some());
+    let quarantine = options.quarantine.as_deref();
+    let is_attempt = options.part.is_some();
     let others = options
         .part
         .filter(|_| quarantine.is_some())
@@ -76,7 +77,8 @@ pub(crate) fn convert_resolved(
     let outcome = DamageLog::new(quarantine, options.earlier(), others).and_then(|damage| {
         let own = (&damage, journal.as_ref());
         let conversion = Conversion::new(&shards, &plan, compression, options, progress, own)?;
-        let (report, outputs) = (run(&conversion)?, conversion.outputs);
+        let report = run(&conversion)?;
+        let outputs = conversion.outputs;
         let damage = damage.finish()?;
         let outputs = outputs.iter().filter_map(|(_, output)| output.file());
         if is_attempt {

@@ -69,7 +69,8 @@ impl DamageLog {
         records: &Records,
         error: tfarrow_codec::Error,
     ) -> Result<()> {
-        let (record, offset) = (error.position().record, error.position().offset);
+        let record = error.position().record;
+        let offset = error.position().offset;
         let data = records
             .data(record.saturating_sub(records.first()) as usize)
             .unwrap_or_default();

@@ -226,7 +226,8 @@ impl Quarantine {
                 }
             }
         };
-        let (contents, last_lost) = (RecordSet::default(), HashMap::new());
+        let contents = RecordSet::default();
+        let last_lost = HashMap::new();
         Ok(Self {
             path: path.to_owned(),
             output,

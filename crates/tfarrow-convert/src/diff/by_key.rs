@@ -238,12 +238,14 @@ impl KeyedComparison<'_> {
         mut part: KeyPart,
         parts: &mut Vec<KeyPart>,
     ) -> Result<(KeyPart, HeldRecords)> {
-        let (mut held, is_first) = (HeldRecords::default(), part.is_first());
+        let mut held = HeldRecords::default();
+        let is_first = part.is_first();
         while let Some(record) = right.peek(0)? {
             self.check_cancelled()?;
             match self.key(record.data(), Incomparable::Right)? {
                 Some(key) if part.has(&key) => {
-                    let (position, data) = (record.position(), record.data().into());
+                    let position = record.position();
+                    let data = record.data().into();
                     held.add(
                         key,
                         HeldRecord {
@@ -420,13 +422,12 @@ impl KeyedComparison<'_> {
     }
 
     fn too_many_of_one_key(&self, held: &HeldRecords) -> Error {
-        let (records, limit) = (
-            held.groups
-                .values()
-                .map(|group| group.held.len())
-                .sum::<usize>(),
-            self.options.memory_limit,
-        );
+        let records = held
+            .groups
+            .values()
+            .map(|group| group.held.len())
+            .sum::<usize>();
+        let limit = self.options.memory_limit;
         let key = held.groups.keys().next().zip(self.found.keys.as_ref());
         let key = key
             .map(|(key, report)| report.text(&key.values()))

@@ -120,7 +120,8 @@ impl OrderedComparison<'_> {
         for ahead in 1..=MAX_AHEAD.min(self.budget / 2) {
             self.budget -= 2;
             let [one, other] = &mut self.sides;
-            let (one, other) = (one.peek(ahead)?, other.peek(ahead)?);
+            let one = one.peek(ahead)?;
+            let other = other.peek(ahead)?;
             let are_equal = |this: &mut Self, one: Option<&Record>, other: Option<&Record>| {
                 one.zip(other).is_some_and(|(one, other)| {
                     this.compare(one, other).is_ok_and(|found| found.is_empty())

@@ -63,7 +63,8 @@ pub fn diff<S: AsRef<OsStr>>(
             )
         },
     );
-    let (mut shards, other_files) = ([left.0, right.0], [left.1, right.1]);
+    let mut shards = [left.0, right.0];
+    let other_files = [left.1, right.1];
     for shard in shards.iter_mut().flatten() {
         shard.spool()?;
         if shard.is_remote() {
@@ -136,7 +137,8 @@ fn record_type(
         }
         return Ok((record_type, None));
     }
-    let (mut types, mut why_raw) = (Vec::new(), None);
+    let mut types = Vec::new();
+    let mut why_raw = None;
     for shards in sides {
         match type_in_metadata(shards, options)? {
             Some(RecordType::Raw) => return Ok((RecordType::Raw, None)),

@@ -266,7 +266,8 @@ impl<'p> RecordReader<'p> {
     /// The first such record unless corrupt records are skipped. A record that exceeds a limit is
     /// always an error.
     fn faulty(&mut self, path: &Path, records: &Records) -> Result<Vec<usize>> {
-        let (mut faulty, first) = (Vec::new(), records.first());
+        let mut faulty = Vec::new();
+        let first = records.first();
         let Self {
             read,
             record_type,

@@ -680,7 +680,8 @@ impl<S: UnitSource> OpenShard<S> {
     ) -> Result<Self> {
         let version = Arc::new(SourceVersion::of(shard, options)?);
         let source = S::open(shard, how, options)?;
-        let (path, is_text) = (Arc::new(shard.path.clone()), shard.format.is_text());
+        let path = Arc::new(shard.path.clone());
+        let is_text = shard.format.is_text();
         Ok(Self {
             number,
             path,
@@ -850,10 +851,8 @@ mod tests {
         (0..1000).for_each(|_| frame::write(&[7; 1000], &mut bytes));
         fs::write(&path, &bytes).unwrap();
         let shard = resolve(&[&path]).unwrap().remove(0);
-        let (progress, damage) = (
-            Progress::default(),
-            DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap(),
-        );
+        let progress = Progress::default();
+        let damage = DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap();
         let options = ReadOptions {
             partial_tail,
             ..ReadOptions::default()

@@ -252,7 +252,8 @@ impl ClosedOutput {
     pub(crate) fn persist(self, options: &OutputOptions) -> Result<u64> {
         match self {
             Self::File(file, hash) => {
-                let (path, size) = (file.target().to_owned(), file.size());
+                let path = file.target().to_owned();
+                let size = file.size();
                 match file.persist() {
                     Ok(()) => Ok(size),
                     Err(error) if options.is_attempt || options.earlier == Earlier::Compared => {

@@ -388,7 +388,8 @@ impl<'j, 'c> Jobs<'j, 'c> {
             path: shard.path,
             bytes: shard.size,
         });
-        let (sources, outputs) = (sources.collect(), PlannedOutputs::of(&naming));
+        let sources = sources.collect();
+        let outputs = PlannedOutputs::of(&naming);
         Ok(PlannedJob {
             sources,
             outputs,
@@ -512,11 +513,9 @@ impl<'j, 'c> Jobs<'j, 'c> {
     fn job(&self, spec: JobSpec<'c>) -> Result<Arc<dyn Job + 'c>> {
         let conversion = self.conversion;
         let options = conversion.options;
-        let (schema, compression, level) = (
-            Arc::clone(&spec.schema),
-            spec.compression,
-            options.compression_level,
-        );
+        let schema = Arc::clone(&spec.schema);
+        let compression = spec.compression;
+        let level = options.compression_level;
         match conversion.plan.target {
             Target::Parquet => {
                 let (group_rows, group_bytes) = conversion.row_group();
@@ -548,7 +547,8 @@ impl<'j, 'c> Jobs<'j, 'c> {
                     level,
                 };
                 if conversion.reads_tfrecord() && self.decoding.is_none() {
-                    let (verify_crc, on_error) = (options.verify_crc, options.read.on_error);
+                    let verify_crc = options.verify_crc;
+                    let on_error = options.read.on_error;
                     return Ok(self.job_of_route(
                         CopyFrames {
                             verify_crc,
@@ -682,7 +682,8 @@ impl<'j, 'c> Jobs<'j, 'c> {
     }
 
     fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Arc<dyn Job + 'c> {
-        let (conversion, options) = (self.conversion, self.output_options(&spec));
+        let conversion = self.conversion;
+        let options = self.output_options(&spec);
         let JobSpec {
             shards,
             reshard,

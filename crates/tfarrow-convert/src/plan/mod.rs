@@ -155,14 +155,16 @@ fn check_name(
     if let (Some(named), Some(wanted)) = (compression, options.compression)
         && !wanted.is_of(named)
     {
-        let (wanted, dest) = (wanted.name(), dest.display());
+        let wanted = wanted.name();
+        let dest = dest.display();
         return Err(Error::Usage(format!(
             "{dest}: the name says {named}, but the compression option is {wanted}"
         )));
     }
     match options.to {
         Some(to) if to != target => {
-            let (name, to) = (target.name(), to.name());
+            let name = target.name();
+            let to = to.name();
             Err(Error::Usage(format!(
                 "{}: the name says {name}, but the output format is {to}",
                 dest.display()
@@ -224,7 +226,9 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], options: &ConvertOpti
     let mut taken: HashMap<&Path, &Shard> = HashMap::new();
     for (shard, output) in outputs {
         if let Some(other) = taken.insert(output, shard) {
-            let (one, two, output) = (other.path.display(), shard.path.display(), output.display());
+            let one = other.path.display();
+            let two = shard.path.display();
+            let output = output.display();
             return Err(Error::Usage(format!(
                 "{one} and {two} would both be written to {output}; convert them to two folders"
             )));

@@ -31,10 +31,8 @@ pub(crate) fn own_shards(shards: &[Shard], options: &ConvertOptions) -> Result<R
         );
     }
     if let Some(stream) = shards.iter().find(|shard| shard.is_stream()) {
-        let (path, why) = (
-            stream.path.display(),
-            "which other processes cannot read again: name files",
-        );
+        let path = stream.path.display();
+        let why = "which other processes cannot read again: name files";
         return refuse(&format!("cannot read {path}, {why}"));
     }
     Ok(part.range(shards))

@@ -363,13 +363,11 @@ impl<'p, R: Route> RouteJob<'p, R> {
             closed: Vec::new(),
         };
         let bytes = reader.bytes();
-        let (outputs, input) = (
-            Ordered::new(outputs, MAX_HELD_BYTES),
-            Lock::new(JobInput {
-                reader,
-                ended: false,
-            }),
-        );
+        let outputs = Ordered::new(outputs, MAX_HELD_BYTES);
+        let input = Lock::new(JobInput {
+            reader,
+            ended: false,
+        });
         Self {
             route,
             input,
@@ -388,7 +386,8 @@ impl<'p, R: Route> RouteJob<'p, R> {
         let mut records = 0;
         while let Some(unit) = self.next_unit()? {
             let mut progress = UnitProgress::new(self.context.progress, unit.bytes(), unit.rows());
-            let (mut ticket, output) = (self.outputs.ticket(unit.number), unit.output);
+            let mut ticket = self.outputs.ticket(unit.number);
+            let output = unit.output;
             worker.convert(unit, &mut progress, &mut |piece| {
                 ticket.write((output, piece))
             })?;

@@ -127,8 +127,10 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
         format: &'j F,
         context: ReadContext<'j>,
     ) -> Result<Self> {
-        let (decoder, exact) = (decoding.decoder()?, decoding.exact_column()?);
-        let (sampled, selection) = (decoding.sampled, decoding.selection.clone());
+        let decoder = decoding.decoder()?;
+        let exact = decoding.exact_column()?;
+        let sampled = decoding.sampled;
+        let selection = decoding.selection.clone();
         let encoder = format.encoder()?;
         Ok(Self {
             sampled,
@@ -170,7 +172,8 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
 
     /// Wanted features of the decoded records that have no column, and how often they occurred.
     fn unmapped(&self) -> impl Iterator<Item = (String, u64)> {
-        let (decoder, selection) = (&self.decoder, self.selection.as_ref());
+        let decoder = &self.decoder;
+        let selection = self.selection.as_ref();
         let is_wanted = move |name: &str| selection.is_none_or(|selection| selection.wants(name));
         let unknown = decoder
             .unknown_features()
@@ -229,7 +232,8 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         {
             for block in content.0 {
                 let records = block.read(mem::take(&mut self.memory))?;
-                let (mut rows, mut left) = (0, Some(records));
+                let mut rows = 0;
+                let mut left = Some(records);
                 while let Some(records) = left.take() {
                     let (batch, rest) = self.decode_batch(shard, &path, records)?;
                     // A rest without records would keep their memory.

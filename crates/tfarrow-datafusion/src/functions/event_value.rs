@@ -137,10 +137,8 @@ struct EventValueField {
 
 /// Creates the function [`EventValueField`] of the field `field`.
 pub(crate) fn event_value_field(field: &'static str) -> ScalarUDF {
-    let (signature, name) = (
-        Signature::any(1, Volatility::Immutable),
-        format!("event_value_{field}"),
-    );
+    let signature = Signature::any(1, Volatility::Immutable);
+    let name = format!("event_value_{field}");
     ScalarUDF::from(EventValueField {
         signature,
         name,
@@ -486,13 +484,12 @@ impl Summaries {
                 .values()
                 .to_vec()
         };
-        let (limits, counts) = (numbers(&self.limits), numbers(&self.buckets));
+        let limits = numbers(&self.limits);
+        let counts = numbers(&self.buckets);
         let [min, max] = self.bounds.each_ref().map(|bounds| bounds.value(row));
         let is_filled = |count: &f64| *count > 0.0;
-        let (first, last) = (
-            counts.iter().position(is_filled),
-            counts.iter().rposition(is_filled),
-        );
+        let first = counts.iter().position(is_filled);
+        let last = counts.iter().rposition(is_filled);
         let (Some(first), Some(last)) = (first, last) else {
             return SummaryValue::Histogram(Vec::new());
         };
@@ -546,7 +543,8 @@ fn check_offsets(values: &[SummaryValue<'_>]) -> Result<()> {
         .filter_map(SummaryValue::image)
         .map(|(bytes, ..)| bytes.len())
         .sum();
-    let (found, most) = (texts.max(images), i32::MAX);
+    let found = texts.max(images);
+    let most = i32::MAX;
     match i32::try_from(found) {
         Ok(_) => Ok(()),
         Err(_) => exec_err!(

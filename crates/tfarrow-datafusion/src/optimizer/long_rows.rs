@@ -173,7 +173,8 @@ fn compact_array(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::Utf8View => compact_views(array.as_string_view()),
         DataType::List(item) => {
             let lists = array.as_list::<i32>();
-            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            let offsets = lists.offsets().clone();
+            let nulls = lists.nulls().cloned();
             Arc::new(ListArray::try_new(
                 Arc::clone(item),
                 offsets,
@@ -184,7 +185,8 @@ fn compact_array(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::Struct(_) => Arc::new(compact_fields(array.as_struct())?),
         DataType::Map(entries, is_sorted) => {
             let maps = array.as_map();
-            let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
+            let offsets = maps.offsets().clone();
+            let nulls = maps.nulls().cloned();
             let entries_array = compact_fields(maps.entries())?;
             Arc::new(MapArray::try_new(
                 Arc::clone(entries),

@@ -41,7 +41,8 @@ impl RecordRange {
         let number = |record: u64| {
             usize::try_from(record.saturating_sub(records.first())).unwrap_or(usize::MAX)
         };
-        let (from, to) = (number(self.0.start), number(self.0.end));
+        let from = number(self.0.start);
+        let to = number(self.0.end);
         if to == 0 {
             return None;
         }

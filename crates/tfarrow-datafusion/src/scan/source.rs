@@ -345,7 +345,8 @@ impl FileSource for TfRecordSource {
     ) -> Result<Arc<dyn FileOpener>> {
         let opener = TfRecordOpener::new(store, self.scan(config, partition)?)
             .with_files_ahead(config, partition);
-        let (projection, file_schema) = (self.projection.clone(), self.table_schema.file_schema());
+        let projection = self.projection.clone();
+        let file_schema = self.table_schema.file_schema();
         if uses_input_file_name(self.projection.source.iter()) {
             return Ok(Arc::new(NamingOpener::new(
                 opener,

@@ -83,7 +83,9 @@ impl Columns {
         record_type: Option<RecordType>,
         views: bool,
     ) -> Result<Self> {
-        let (mut fields, mut decoded, mut casts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fields = Vec::new();
+        let mut decoded = Vec::new();
+        let mut casts = Vec::new();
         for field in declared.fields() {
             let Some(decoded_type) = decoded_type(field.data_type(), views) else {
                 return not_decoded(field);
@@ -168,11 +170,9 @@ impl Columns {
             else {
                 return exec_err!("the plan casts a column that it does not have");
             };
-            let (to, required, default) = (
-                field.data_type().clone(),
-                !field.is_nullable(),
-                defaults.remove(&column),
-            );
+            let to = field.data_type().clone();
+            let required = !field.is_nullable();
+            let default = defaults.remove(&column);
             if default
                 .as_ref()
                 .is_some_and(|default| *default.data_type() != to)

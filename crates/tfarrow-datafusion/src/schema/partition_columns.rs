@@ -89,10 +89,8 @@ impl PartitionColumns {
     /// The fields of all partition columns.
     pub fn fields(&self) -> Vec<FieldRef> {
         let text = |name| Arc::new(Field::new(name, DataType::Utf8View, false));
-        let (run, file) = (
-            self.runs.is_some().then(|| text(RUN_COLUMN)),
-            self.file.then(|| text(FILE_COLUMN)),
-        );
+        let run = self.runs.is_some().then(|| text(RUN_COLUMN));
+        let file = self.file.then(|| text(FILE_COLUMN));
         self.folders
             .iter()
             .cloned()

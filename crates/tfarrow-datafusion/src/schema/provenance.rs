@@ -167,10 +167,8 @@ impl fmt::Display for SampleSize {
             shards,
             of,
         } = self.0;
-        let (records_s, shards_s) = (
-            if records == 1 { "" } else { "s" },
-            if of == 1 { "" } else { "s" },
-        );
+        let records_s = if records == 1 { "" } else { "s" };
+        let shards_s = if of == 1 { "" } else { "s" };
         write!(
             f,
             "a sample of {records} record{records_s} of {shards} of {of} shard{shards_s}"

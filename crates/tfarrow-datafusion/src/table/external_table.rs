@@ -104,10 +104,8 @@ async fn inferred(
     command: &CreateExternalTable,
     options: TfRecordOptions,
 ) -> Result<TfRecordTable> {
-    let (sources, named) = (
-        command.locations.clone(),
-        command.table_partition_cols.clone(),
-    );
+    let sources = command.locations.clone();
+    let named = command.table_partition_cols.clone();
     blocking(move || {
         let table = TfRecordTableBuilder::listed(sources)
             .with_options(options)

@@ -118,7 +118,8 @@ impl TfRecordTable {
         let columns = Arc::new(columns.with_metadata(wanted, options.bytes_type.is_view())?);
         let partitions = partitions.with_file(wanted.file, columns.schema())?;
         let schema = table_schema(&columns, &partitions);
-        let (options, defaults) = (options.clone(), HashMap::new());
+        let options = options.clone();
+        let defaults = HashMap::new();
         let (provenance, notices) = Default::default();
         Ok(Self {
             files,
@@ -152,7 +153,9 @@ impl TfRecordTable {
                 counts.len()
             );
         }
-        let (mut files, mut ranges, mut start) = (Vec::new(), Vec::new(), 0);
+        let mut files = Vec::new();
+        let mut ranges = Vec::new();
+        let mut start = 0;
         for (shard, count) in shards.iter().zip(counts) {
             let of_file = |record: u64| record.saturating_sub(start).min(*count);
             let range = of_file(records.start)..of_file(records.end);
@@ -236,7 +239,8 @@ impl TfRecordTable {
             Columns::without_record_type(with_views(&schema, self.options.bytes_type.is_view()));
         let runs = PartitionColumns::of_runs(&self.files.shards().map_err(external)?);
         let table = Self::of_columns(self.files.clone(), columns, runs, &self.options)?;
-        let (provenance, notices) = (Arc::clone(&self.provenance), Arc::clone(&self.notices));
+        let provenance = Arc::clone(&self.provenance);
+        let notices = Arc::clone(&self.notices);
         Ok(Self {
             provenance,
             notices,

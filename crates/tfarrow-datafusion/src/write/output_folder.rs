@@ -53,7 +53,8 @@ impl OutputFolder {
         if keys.is_empty() && config.file_output_mode.single_file_output(url) {
             return None;
         }
-        let (path, stem) = (url.prefix().clone(), stem.to_owned());
+        let path = url.prefix().clone();
+        let stem = stem.to_owned();
         Some(Self {
             path,
             keys,
@@ -128,7 +129,8 @@ impl OutputFolder {
     /// Replaces the values of the columns of PARTITIONED BY by the values of folders, unless the
     /// columns are also in the files.
     pub fn with_folder_values(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
-        let (schema, folder) = (rows.schema(), self.clone());
+        let schema = rows.schema();
+        let folder = self.clone();
         let rows = rows.map(move |batch| folder.folder_values(batch?));
         Box::pin(RecordBatchStreamAdapter::new(schema, rows))
     }
@@ -171,10 +173,8 @@ fn is_text(data_type: &DataType) -> bool {
 
 /// The batch with another column of text at `index`.
 fn with_column(batch: &RecordBatch, index: usize, column: ArrayRef) -> Result<RecordBatch> {
-    let (mut fields, mut columns) = (
-        batch.schema_ref().fields().to_vec(),
-        batch.columns().to_vec(),
-    );
+    let mut fields = batch.schema_ref().fields().to_vec();
+    let mut columns = batch.columns().to_vec();
     if let (Some(field), Some(old)) = (fields.get_mut(index), columns.get_mut(index)) {
         *field = Arc::new(Field::new(field.name(), column.data_type().clone(), true));
         *old = column;

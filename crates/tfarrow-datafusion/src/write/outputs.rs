@@ -189,13 +189,15 @@ pub async fn persist_in(
 /// Renames or uploads the files to their final paths. If one fails, the error includes the number
 /// of files that did not.
 pub async fn persist(files: Vec<CompleteFile>) -> Result<()> {
-    let (mut tasks, all) = (JoinSet::new(), files.len());
+    let mut tasks = JoinSet::new();
+    let all = files.len();
     for file in files {
         // Renames and uploads block.
         tasks.spawn_blocking(move || file.persist());
     }
     // Renames and uploads that have started cannot be cancelled, so that all of them are awaited.
-    let (mut complete, mut first) = (0, None);
+    let mut complete = 0;
+    let mut first = None;
     while let Some(done) = tasks.join_next().await {
         let done = done.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)));
         match done.and_then(|persisted| persisted.map_err(external)) {

@@ -319,7 +319,8 @@ impl FileSink for TfRecordSink {
         mut files: DemuxedStreamReceiver,
         store: Arc<dyn ObjectStore>,
     ) -> Result<u64> {
-        let (mut tasks, store) = (JoinSet::new(), self.output_store(&store));
+        let mut tasks = JoinSet::new();
+        let store = self.output_store(&store);
         while let Some((path, batches)) = files.recv().await {
             let names = self.names(&path)?;
             if !self.is_single {
@@ -331,7 +332,9 @@ impl FileSink for TfRecordSink {
                 .collect::<Result<_>>()?;
             tasks.spawn(write_shards(self.encoder()?, shards, batches));
         }
-        let (mut rows, mut losses, mut complete) = (0, RowLosses::default(), Vec::new());
+        let mut rows = 0;
+        let mut losses = RowLosses::default();
+        let mut complete = Vec::new();
         while let Some(done) = tasks.join_next().await {
             let (written, files) =
                 done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
@@ -405,7 +408,8 @@ async fn encode(
     mut batches: Receiver<RecordBatch>,
     frames: Sender<Vec<u8>>,
 ) -> Result<Encoded> {
-    let (mut encoder, mut all) = (encoder, Encoded::default());
+    let mut encoder = encoder;
+    let mut all = Encoded::default();
     while let Some(batch) = batches.recv().await {
         all.rows += batch.num_rows() as u64;
         let name = name.clone();

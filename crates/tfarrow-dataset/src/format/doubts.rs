@@ -195,11 +195,14 @@ enum TriedEnd {
 /// Inflates the members at the start of `bytes`, one after the other.
 fn try_members(bytes: &[u8]) -> Tried {
     let mut out = vec![0; STEP];
-    let (mut complete, mut taken, mut work) = (0, 0, 0);
+    let mut complete = 0;
+    let mut taken = 0;
+    let mut work = 0;
     loop {
         let mut engine = Decompress::new_gzip(WINDOW_BITS);
         let ended = loop {
-            let (before_in, before_out) = (engine.total_in(), engine.total_out());
+            let before_in = engine.total_in();
+            let before_out = engine.total_out();
             let waiting = bytes
                 .get((taken + before_in) as usize..)
                 .unwrap_or_default();

@@ -168,7 +168,8 @@ impl Inflate {
 
     /// Decompresses up to the stop or until `out` is full. Returns the number of bytes in `out`.
     fn step(&mut self, out: &mut [u8]) -> usize {
-        let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
+        let before_in = self.engine.total_in();
+        let before_out = self.engine.total_out();
         let waiting = self.stored.current();
         let is_waiting = !waiting.is_empty();
         let status = self.engine.decompress(waiting, out, FlushDecompress::None);
@@ -223,7 +224,8 @@ impl Inflate {
             .stored
             .begins_sound_member(input, self.held.first_place())?
         {
-            let (place, is_begun) = (self.stored.place(), self.engine.total_out() > 0);
+            let place = self.stored.place();
+            let is_begun = self.engine.total_out() > 0;
             let mut byte = [0];
             self.stored.stop_after_byte();
             let count = self.step(&mut byte);

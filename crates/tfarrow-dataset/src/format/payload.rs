@@ -139,7 +139,8 @@ impl fmt::Display for Payload {
 /// Splits a field into its tag, which has one byte, the length after it, and the rest.
 fn field(data: &[u8]) -> Option<(u8, u64, &[u8])> {
     let (tag, rest) = data.split_first()?;
-    let (mut length, mut shift) = (0u64, 0);
+    let mut length = 0u64;
+    let mut shift = 0;
     for (index, byte) in rest.iter().enumerate().take(9) {
         length |= u64::from(byte & 0x7f) << shift;
         shift += 7;

@@ -72,7 +72,9 @@ enum BlockState {
 impl SnappyBlocks {
     /// Creates a decompressor of a stream that begins with `stored`.
     pub(crate) fn new(stored: &[u8]) -> Self {
-        let (stored, block, state) = (stored.to_vec(), Vec::new(), BlockState::Reading);
+        let stored = stored.to_vec();
+        let block = Vec::new();
+        let state = BlockState::Reading;
         Self {
             stored,
             from: 0,
@@ -172,7 +174,8 @@ impl SnappyBlocks {
             }
         }
         while count < out.len() && (self.waiting() > 0 || self.refill(input)? > 0) {
-            let (state, rest) = (self.state, out.get_mut(count..).unwrap_or_default());
+            let state = self.state;
+            let rest = out.get_mut(count..).unwrap_or_default();
             match state {
                 BlockState::Reading => break,
                 BlockState::Passing(0) => self.state = BlockState::Reading,
@@ -299,7 +302,8 @@ pub(super) fn decompress_after_damage(stored: &[u8]) -> Vec<u8> {
         state: BlockState::Broken,
         ..SnappyBlocks::new(stored)
     };
-    let (mut found, mut buffer) = (Vec::new(), vec![0; MAX_FOUND]);
+    let mut found = Vec::new();
+    let mut buffer = vec![0; MAX_FOUND];
     while found.len() < stored.len() {
         // Neither end of the stream nor damage of a block, which `Ok(0)` and an error are, ends the
         // search.

@@ -83,7 +83,9 @@ impl Stream {
             Compression::Snappy => (snappy::start(&stored, HEAD_BYTES), usize::MAX),
             _ => (stored.clone(), 0),
         };
-        let (used, failure, holds_record) = (0, None, false);
+        let used = 0;
+        let failure = None;
+        let holds_record = false;
         let mut stream = Self {
             input,
             decompressor,

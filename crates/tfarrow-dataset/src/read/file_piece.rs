@@ -139,7 +139,9 @@ fn first_record(shard: &Shard, from: u64, most: usize) -> io::Result<u64> {
         return Ok(shard.size);
     }
     let mut source = shard.open_at(from)?;
-    let (mut bytes, mut search, mut need) = (Vec::new(), RecordSearch::default(), SEARCH_BYTES);
+    let mut bytes = Vec::new();
+    let mut search = RecordSearch::default();
+    let mut need = SEARCH_BYTES;
     // The offset of the first one of `bytes`.
     let mut begin = from;
     let last = from

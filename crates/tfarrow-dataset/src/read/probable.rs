@@ -46,7 +46,8 @@ impl ProbablePayload {
     /// # Errors
     /// A shard that cannot be read. A corrupt record ends the sample.
     fn sample(shards: &[Shard], read: &ReadOptions) -> Result<Vec<Vec<u8>>> {
-        let (mut sample, mut bytes) = (Vec::new(), 0);
+        let mut sample = Vec::new();
+        let mut bytes = 0;
         'shards: for shard in shards {
             let mut reader = ShardReader::open(shard, read)?;
             while let Ok(Some(records)) = reader.next() {
@@ -398,7 +399,8 @@ mod tests {
         // wall_time: 0, step: 1
         let head = [&b"\x09\0\0\0\0\0\0\0\0"[..], b"\x10\x01"].concat();
         let event = |members: &[u8]| [&head, members].concat();
-        let (version, summary) = (event(b"\x1a\x03abc"), event(b"\x2a\x02\x0a\0"));
+        let version = event(b"\x1a\x03abc");
+        let summary = event(b"\x2a\x02\x0a\0");
         assert_eq!(
             name(&[&version, &summary, &head]).as_deref(),
             Some("tensorflow.Event messages")

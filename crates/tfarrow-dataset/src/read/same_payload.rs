@@ -84,7 +84,8 @@ mod tests {
     fn a_damaged_first_record_is_not_another_kind() {
         let folder = tempfile::tempdir().unwrap();
         for is_damaged in [false, true] {
-            let (mut bytes, mut long) = (Vec::new(), EXAMPLE.to_vec());
+            let mut bytes = Vec::new();
+            let mut long = EXAMPLE.to_vec();
             frame::write(EXAMPLE, &mut bytes);
             std::fs::write(folder.path().join("sound.tfrecord"), &bytes).unwrap();
             long.resize(5000, b'a');

@@ -198,7 +198,8 @@ impl ShardReader {
             partial_tail,
         } = *options;
         let buffer = FrameBuffer::new(chunk_bytes, limits).with_on_error(on_error);
-        let (state, lost) = (State::Reading, DamageReport::default());
+        let state = State::Reading;
+        let lost = DamageReport::default();
         Self {
             path,
             stream,
@@ -394,7 +395,8 @@ impl ShardReader {
                 return Err(error);
             }
             self.buffer.count_lost();
-            let (offset, bytes) = (self.buffer.offset(), Buffer::default());
+            let offset = self.buffer.offset();
+            let bytes = Buffer::default();
             return Ok(Some(Lost {
                 error: Some(error),
                 offset,
@@ -449,7 +451,8 @@ impl ShardReader {
         let count = read
             .map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
         bytes.truncate(count);
-        let (offset, bytes) = (offset - count as u64, Buffer::from_vec(bytes));
+        let offset = offset - count as u64;
+        let bytes = Buffer::from_vec(bytes);
         Ok((count > 0).then_some(Lost {
             error: None,
             offset,

@@ -270,14 +270,17 @@ impl PlainFile {
     /// # Errors
     /// The error before the first record of the piece, unless it is skipped.
     fn cut(&self, turns: &mut Turns, mut piece: Piece) -> Result<Cut> {
-        let (first, from, mut spans) = (turns.framer.record(), turns.framer.offset(), Vec::new());
+        let first = turns.framer.record();
+        let from = turns.framer.offset();
+        let mut spans = Vec::new();
         match self.cut_whole(turns, &mut piece, &mut spans) {
             Ok(()) => {}
             Err(error)
                 if self.options.on_error == OnError::Skip
                     && matches!(error.kind(), ErrorKind::Codec(_)) =>
             {
-                let (record, offset) = (turns.framer.record(), turns.framer.offset());
+                let record = turns.framer.record();
+                let offset = turns.framer.offset();
                 turns.rest = Some(ShardReader::resume(
                     &self.shard,
                     &self.options,

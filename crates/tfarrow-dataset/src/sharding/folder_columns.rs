@@ -140,7 +140,8 @@ fn add_keys(keys: &mut Keys, folders: &Folders) {
 /// The columns of some paths of folders, each of which has a value of each key; none if there are
 /// no keys, or more than [`MAX_KEYS`].
 pub(crate) fn folder_columns(paths: HashSet<&Path>) -> HashMap<PathBuf, Arc<[FolderColumn]>> {
-    let (mut all, mut keys) = (Vec::new(), Keys::new());
+    let mut all = Vec::new();
+    let mut keys = Keys::new();
     let mut paths: Vec<_> = paths.into_iter().collect();
     paths.sort_unstable();
     for path in paths {

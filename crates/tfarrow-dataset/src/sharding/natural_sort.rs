@@ -25,7 +25,8 @@ pub(crate) fn compare(a: &Path, b: &Path) -> Ordering {
 /// Compares two names. Names that differ only in leading zeros of numbers are compared by their
 /// bytes.
 fn names(a: &[u8], b: &[u8]) -> Ordering {
-    let (mut left, mut right) = (a, b);
+    let mut left = a;
+    let mut right = b;
     loop {
         let order = match (left.split_first(), right.split_first()) {
             (None, None) => return a.cmp(b),

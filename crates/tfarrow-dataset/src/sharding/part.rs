@@ -82,10 +82,12 @@ pub fn divide(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
     // An empty item takes time as well, and sizes may be unknown.
     let weight = |index: usize| sizes.get(index).map_or(0, |size| u128::from(*size) + 1);
     let mut left: u128 = (0..sizes.len()).map(weight).sum();
-    let (mut ranges, mut start) = (Vec::new(), 0);
+    let mut ranges = Vec::new();
+    let mut start = 0;
     for ranges_left in (1..=count.min(sizes.len())).rev() {
         let share = left.div_ceil(ranges_left as u128);
-        let (mut end, mut size) = (start, 0);
+        let mut end = start;
+        let mut size = 0;
         // An item is kept for each of the remaining ranges.
         while size < share && sizes.len() - end >= ranges_left {
             let with = size + weight(end);
@@ -141,7 +143,8 @@ impl FromStr for Part {
     fn from_str(text: &str) -> Result<Self, NotAPart> {
         let (index, count) = text.split_once('/').ok_or(NotAPart::Syntax)?;
         let number = |text: &str| text.parse::<usize>().map_err(|_| NotAPart::Syntax);
-        let (index, count) = (number(index)?, number(count)?);
+        let index = number(index)?;
+        let count = number(count)?;
         Self::new(index, count).ok_or(NotAPart::Number(count))
     }
 }

@@ -85,7 +85,8 @@ impl<'a> ShardSpec<'a> {
         match (0..self.count).find(|index| !shards.contains_key(index)) {
             None => Ok(shards.into_values().map(|(_, file)| file).collect()),
             Some(first) => {
-                let (missing, name) = (self.count - shards.len(), self.name(first));
+                let missing = self.count - shards.len();
+                let name = self.name(first);
                 let are = if missing == 1 { "is" } else { "are" };
                 Err(self.missing(format!(
                     "of {} shards {missing} {are} missing, the first {name}",

@@ -240,7 +240,8 @@ impl Search {
     /// Adds the files that match below `start`, and the shards in folders that match.
     fn glob(&mut self, start: &Path, glob: &Glob) -> Result<()> {
         let hides = |first| !glob.names_prefix(first);
-        let (underscore, dot) = (hides('_'), hides('.'));
+        let underscore = hides('_');
+        let dot = hides('.');
         let mut walk = walk(start, glob.depth());
         let below = |path: &Path| path.strip_prefix(start).unwrap_or(path).to_owned();
         while let Some(entry) = self.next_entry(&mut walk, |path| {

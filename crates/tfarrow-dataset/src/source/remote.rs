@@ -143,7 +143,8 @@ fn find_http(source: &str, location: &Location<'_>, filter: FormatFilter) -> Res
     }
     let key = Key::from_url_path(location.path)
         .map_err(|error| failed(object_store::Error::from(error).into()))?;
-    let (store, has_secret) = (location.store()?, location.has_secret());
+    let store = location.store()?;
+    let has_secret = location.has_secret();
     let found = wait(async move { Object::find_http(&store, &key, has_secret).await });
     match found.and_then(|object| Ok(object?)).map_err(failed)? {
         Some(object) => named_object(location, object, filter).map_err(failed),

@@ -169,10 +169,8 @@ impl<'a> Location<'a> {
     }
 
     fn connect_http(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
-        let (base, allow_http) = (
-            base.to_owned(),
-            self.scheme.eq_ignore_ascii_case("http").to_string(),
-        );
+        let base = base.to_owned();
+        let allow_http = self.scheme.eq_ignore_ascii_case("http").to_string();
         let connect = move || -> object_store::Result<Arc<dyn ObjectStore>> {
             let server = HttpBuilder::new()
                 .with_url(base.as_str())

@@ -69,7 +69,9 @@ impl Object {
     pub(crate) fn new(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
         let changed = meta.last_modified.to_rfc3339();
         let version = meta.e_tag.clone().unwrap_or_else(|| changed.clone());
-        let (store, key, changed) = (Arc::clone(store), meta.location, Some(changed));
+        let store = Arc::clone(store);
+        let key = meta.location;
+        let changed = Some(changed);
         Self {
             store,
             key,
@@ -186,7 +188,8 @@ impl Object {
     /// Reads the object with this name in the folder of this one. `None` if it does not exist,
     /// cannot be read, or has more than `most` bytes.
     pub(crate) fn read_beside(&self, name: &str, most: u64) -> Option<Bytes> {
-        let (store, key) = (Arc::clone(&self.store), self.key.parent()?.join(name));
+        let store = Arc::clone(&self.store);
+        let key = self.key.parent()?.join(name);
         let read = async move {
             let found = store
                 .get(&key)

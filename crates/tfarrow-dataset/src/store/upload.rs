@@ -85,7 +85,9 @@ pub(crate) fn output_object(target: &Path) -> Result<Option<OutputObject>> {
 /// # Errors
 /// A URL cannot be that of an object, or a request failed.
 pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
-    let (mut found, mut paths, mut objects) = (Vec::new(), Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut paths = Vec::new();
+    let mut objects = Vec::new();
     for output in outputs {
         match output_object(output)? {
             Some(object) => {
@@ -207,7 +209,8 @@ pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
             .map(|entry| Ok(PathBuf::from(entry.map_err(failed)?.file_name())))
             .collect();
     };
-    let (store, key) = (location.store()?, parse_key(location.path).map_err(failed)?);
+    let store = location.store()?;
+    let key = parse_key(location.path).map_err(failed)?;
     let listed = wait(async move { store.list_with_delimiter(Some(&key)).await });
     let listed = listed.and_then(|listed| Ok(listed?)).map_err(failed)?;
     Ok(listed
@@ -387,7 +390,8 @@ mod tests {
             let bytes: Vec<u8> = (0..size).map(|i| (i / 7) as u8).collect();
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(&bytes).unwrap();
-            let (file, there) = (file.reopen().unwrap(), Arc::clone(&store));
+            let file = file.reopen().unwrap();
+            let there = Arc::clone(&store);
             let put = |overwrite| {
                 let (store, key, file) =
                     (Arc::clone(&there), key.clone(), file.try_clone().unwrap());
@@ -412,7 +416,8 @@ mod tests {
     #[test]
     fn an_object_that_appears_during_an_upload_is_kept() {
         for size in [PART, PART + 1] {
-            let (store, key) = (InMemory::new(), Key::from("a/b"));
+            let store = InMemory::new();
+            let key = Key::from("a/b");
             let file = tempfile::tempfile().unwrap();
             file.set_len(size).unwrap();
             block_on(store.put(&key, Bytes::from_static(b"first").into())).unwrap();

@@ -158,7 +158,8 @@ impl OutputFile {
             .and_then(|()| temp.as_file().metadata());
         match synced {
             Ok(metadata) => {
-                let (temp, size) = (temp.into_temp_path(), metadata.len());
+                let temp = temp.into_temp_path();
+                let size = metadata.len();
                 Ok(CompleteFile {
                     target,
                     object,

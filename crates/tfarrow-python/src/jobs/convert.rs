@@ -33,7 +33,8 @@ pub(crate) fn convert(
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
-    let (options, counters) = (convert_options(options)?, Progress::default());
+    let options = convert_options(options)?;
+    let counters = Progress::default();
     run(py, &dest, &counters, progress, || {
         convert_sources(&sources, &dest, &options, &counters)
     })
@@ -49,7 +50,8 @@ pub(crate) fn plan_conversion(
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
-    let (options, counters) = (convert_options(options)?, Progress::default());
+    let options = convert_options(options)?;
+    let counters = Progress::default();
     let plan = watch(py, &counters, progress, || {
         dry_run(&sources, &dest, &options, &counters)
     })?;
@@ -72,7 +74,8 @@ pub(crate) fn repair(
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
-    let (options, counters) = (convert_options(options)?, Progress::default());
+    let options = convert_options(options)?;
+    let counters = Progress::default();
     run(py, &dest, &counters, progress, || {
         repair_sources(&sources, &dest, &options, &counters)
     })
@@ -92,7 +95,8 @@ fn run(
 
 fn convert_options(given: &Bound<'_, PyDict>) -> PyResult<ConvertOptions> {
     let mut options = ConvertOptions::default();
-    let (mut proto, mut message) = (None::<PathBuf>, None::<String>);
+    let mut proto = None::<PathBuf>;
+    let mut message = None::<String>;
     for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
         match name.extract::<String>()?.as_str() {
             "proto" => proto = Some(value.extract()?),

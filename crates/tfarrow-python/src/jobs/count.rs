@@ -24,7 +24,8 @@ pub(crate) fn count(
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<(OsString, u64)>> {
-    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let options = ReadingOptions::of(options)?;
+    let pass = Pass::default();
     let work = || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_columnar)?;
         pass.expect(found.bytes());

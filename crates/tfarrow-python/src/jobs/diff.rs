@@ -29,8 +29,10 @@ pub(crate) fn diff(
     max_differences: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, bool)> {
-    let (options, counters) = (ReadingOptions::of(options)?, Progress::default());
-    let (record_type, read) = (options.table.record_type, options.read());
+    let options = ReadingOptions::of(options)?;
+    let counters = Progress::default();
+    let record_type = options.table.record_type;
+    let read = options.read();
     let mut options = DiffOptions {
         record_type,
         read,

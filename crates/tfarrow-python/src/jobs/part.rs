@@ -46,8 +46,10 @@ pub(crate) fn read_part<'py>(
         )
     };
     let part = Part::new(index, count).ok_or_else(no_part)?;
-    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
-    let (layout, record_type) = (options.table.layout, options.table.record_type);
+    let options = ReadingOptions::of(options)?;
+    let pass = Pass::default();
+    let layout = options.table.layout;
+    let record_type = options.table.record_type;
     let is_schema = match command {
         "schema" => true,
         "stats" => false,

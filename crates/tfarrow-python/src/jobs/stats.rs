@@ -32,11 +32,13 @@ pub(crate) fn stats(
     by: Option<String>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, Vec<u8>)> {
-    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let options = ReadingOptions::of(options)?;
+    let pass = Pass::default();
     let work = || -> anyhow::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
-        let (infer, observer) = (options.infer(), |bytes, _| pass.add(bytes));
+        let infer = options.infer();
+        let observer = |bytes, _| pass.add(bytes);
         let (all, report) = match &by {
             None => {
                 let all = Statistics::collect(&found.shards, &infer, &observer)?;
@@ -85,7 +87,8 @@ pub(crate) fn schema_pbtxt(
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let options = ReadingOptions::of(options)?;
+    let pass = Pass::default();
     let work = || -> tfarrow_dataset::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());

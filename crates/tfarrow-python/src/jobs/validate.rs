@@ -71,10 +71,8 @@ pub(crate) fn report(
         .map(|source| source.to_string_lossy().into_owned())
         .collect();
     let title = title.unwrap_or_else(|| report_title(&names));
-    let (profile, read) = (
-        RecordProfiler::merged(examples, parts).finish(),
-        ReadingOptions::of(options)?.read(),
-    );
+    let profile = RecordProfiler::merged(examples, parts).finish();
+    let read = ReadingOptions::of(options)?.read();
     let page = py.detach(|| -> anyhow::Result<_> {
         let curves = EventCurves::of_compared(&compared, &profile, &shards, &read)?;
         let html = report_page(&title, &compared, &profile, &shards, &curves, skipped_text);
@@ -94,13 +92,15 @@ fn compare<O: RecordObserver + Send>(
     progress: Option<&Bound<'_, PyAny>>,
     observer: impl Fn() -> O + Sync + Send,
 ) -> PyResult<(Comparison, Vec<O>, Vec<Shard>)> {
-    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let options = ReadingOptions::of(options)?;
+    let pass = Pass::default();
     let read = |path: &Path| read_schema(path).map_err(|error| failed_at(py, &error.into(), path));
     let schema = against.schema.as_deref().map(read).transpose()?;
     let work = || -> tfarrow_dataset::Result<_> {
         let found = Found::of(sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
-        let (infer, on_progress) = (options.infer(), |bytes, _| pass.add(bytes));
+        let infer = options.infer();
+        let on_progress = |bytes, _| pass.add(bytes);
         let baseline = match against.baseline.as_slice() {
             [] => None,
             baseline => {
@@ -109,7 +109,8 @@ fn compare<O: RecordObserver + Send>(
                 Some(Statistics::collect(&before.shards, &infer, &on_progress)?)
             }
         };
-        let (environment, max_drift) = (against.environment.as_deref(), against.max_drift);
+        let environment = against.environment.as_deref();
+        let max_drift = against.max_drift;
         let expected = Expected {
             schema,
             baseline,

@@ -26,7 +26,8 @@ pub(crate) fn verify(
     max_faults: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, bool)> {
-    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let options = ReadingOptions::of(options)?;
+    let pass = Pass::default();
     let work = || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::ToVerify, Shard::spool_columnar)?;
         pass.expect(found.bytes());

@@ -19,7 +19,8 @@ pub(super) fn section(page: &Page<'_>, links: &Links) -> Markup {
     let Some(anomalies) = page.anomalies else {
         return Markup::default();
     };
-    let (mut items, mut shown) = (String::new(), 0);
+    let mut items = String::new();
+    let mut shown = 0;
     for anomaly in anomalies {
         let item = item(page, anomaly, links).into_string();
         if items.len() + item.len() > MAX_BYTES {

@@ -149,7 +149,8 @@ impl<'a> Card<'a> {
         name: &'static str,
         of: impl Fn(FeatureKind<'_>) -> Option<String>,
     ) -> Figure {
-        let (now, before) = (self.now.and_then(&of), self.before.and_then(of));
+        let now = self.now.and_then(&of);
+        let before = self.before.and_then(of);
         Figure {
             name,
             before: before.filter(|before| now.as_ref() != Some(before)),
@@ -202,7 +203,8 @@ impl<'a> Card<'a> {
         let lengths = |side: Option<FeatureKind<'a>>| {
             side.and_then(|side| side.kind).map(|kind| &kind.lengths)
         };
-        let (now, before) = (lengths(self.now), lengths(self.before));
+        let now = lengths(self.now);
+        let before = lengths(self.before);
         let varies = [now, before]
             .into_iter()
             .flatten()

@@ -49,7 +49,8 @@ impl FeatureSection {
         let is_plain = |card: &Card<'_>| card.alerts.is_empty() && card.anomalies == 0;
         let mut order: Vec<usize> = (0..cards.len()).collect();
         order.sort_by_key(|index| cards.get(*index).is_some_and(is_plain));
-        let (mut kept, mut bytes) = (BTreeMap::new(), 0);
+        let mut kept = BTreeMap::new();
+        let mut bytes = 0;
         for index in order {
             let Some(html) = cards
                 .get(index)
@@ -219,7 +220,8 @@ type Key<'a> = (&'a str, bool, Option<&'a str>);
 /// One card for each feature and kind of the data set or the baseline: sorted by drift if there is
 /// a baseline, and by name.
 fn cards<'a>(page: &Page<'a>, alerts: &'a [Alert]) -> Vec<Card<'a>> {
-    let (now, before) = (by_key(Some(page.figures)), by_key(page.before));
+    let now = by_key(Some(page.figures));
+    let before = by_key(page.before);
     let groups = page
         .distances
         .chunk_by(|one, next| one.feature == next.feature);
@@ -247,7 +249,8 @@ fn cards<'a>(page: &Page<'a>, alerts: &'a [Alert]) -> Vec<Card<'a>> {
     {
         *anomalies.entry(path).or_default() += 1;
     }
-    let (types, samples) = (types(page), samples(page));
+    let types = types(page);
+    let samples = samples(page);
     let keys: BTreeSet<_> = now.keys().chain(before.keys()).copied().collect();
     let card = |(id, (name, is_list, kind)): (usize, Key<'a>)| {
         let path = feature_path(is_list, name);

@@ -73,7 +73,8 @@ fn day(time: SystemTime) -> String {
 
 /// The section of files.
 pub(super) fn section(page: &Page<'_>) -> Markup {
-    let (mut rows, mut shown) = (String::new(), 0);
+    let mut rows = String::new();
+    let mut shown = 0;
     for file in page.files {
         if rows.len() > MAX_BYTES {
             break;

@@ -47,7 +47,9 @@ const STEP_FEATURES: [&str; 5] = [
 pub(super) fn section(page: &Page<'_>) -> Markup {
     let examples = &page.profile.examples;
     let order = order(examples);
-    let (mut cards, mut shown, mut pixels) = (String::new(), 0, MAX_PIXELS);
+    let mut cards = String::new();
+    let mut shown = 0;
+    let mut pixels = MAX_PIXELS;
     for example in examples {
         let mut card = ExampleCard {
             page,

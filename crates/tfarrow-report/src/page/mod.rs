@@ -81,10 +81,8 @@ pub fn report_page(
     skipped_text: SkippedText,
 ) -> String {
     let statistics = &compared.found.statistics;
-    let (figures, before) = (
-        statistics.summarize(),
-        compared.baseline.as_ref().map(Statistics::summarize),
-    );
+    let figures = statistics.summarize();
+    let before = compared.baseline.as_ref().map(Statistics::summarize);
     let files = PageFile::all(shards, &profile.shards);
     let page = Page {
         title,

@@ -130,7 +130,8 @@ impl FrequentValue {
                 .map(|top| (top.hash, top.count))
                 .collect::<HashMap<u64, f64>>()
         };
-        let (in_now, in_before) = (counts(&now), counts(&before));
+        let in_now = counts(&now);
+        let in_before = counts(&before);
         let share = |side: Option<&ByteStringStatistics>, count: Option<&f64>| {
             side.map(|side| count.copied().unwrap_or_default() / side.total.max(1) as f64)
         };

@@ -33,7 +33,8 @@ impl Thumbnail {
     pub(super) fn of(image: &[u8], side: u32, pixels: &mut u64) -> Option<Self> {
         let header = ImageHeader::read(image)
             .filter(|header| header.decoding_bytes <= MAX_DECODING_BYTES)?;
-        let (width, height) = (header.width, header.height);
+        let width = header.width;
+        let height = header.height;
         *pixels = pixels.checked_sub(u64::from(width) * u64::from(height))?;
         let full = decode_image(image, MAX_DECODING_BYTES)?;
         let small = if width.max(height) > side {
@@ -41,7 +42,8 @@ impl Thumbnail {
         } else {
             full
         };
-        let (width, height) = (small.width(), small.height());
+        let width = small.width();
+        let height = small.height();
         // JPEG has no transparency, and saves nothing for very small images.
         let (kind, format, small) = match small.color().has_alpha() || width.max(height) <= 32 {
             true => ("png", ImageFormat::Png, small),
@@ -79,10 +81,8 @@ impl Thumbnail {
     fn boxed(&self, sides: [f32; 4], class: &str) -> Markup {
         let size = f64::from(self.width.max(self.height)) / 14.0;
         let at = self.scaled(sides);
-        let (x, y) = (
-            at[0] + size / 4.0,
-            (at[1] + size).min(f64::from(self.height) - size / 4.0),
-        );
+        let x = at[0] + size / 4.0;
+        let y = (at[1] + size).min(f64::from(self.height) - size / 4.0);
         html! {
             (chart::rect(at))
             @if !class.is_empty() {
@@ -93,7 +93,8 @@ impl Thumbnail {
 
     /// A box in pixels, as left edge, upper edge, width and height.
     fn scaled(&self, [left, top, right, bottom]: [f32; 4]) -> [f64; 4] {
-        let (width, height) = (self.width as f32, self.height as f32);
+        let width = self.width as f32;
+        let height = self.height as f32;
         [
             left * width,
             top * height,

@@ -21,7 +21,8 @@ pub(super) fn document(found: &InferredSchema) -> Option<(Value, Vec<String>)> {
         return None;
     }
     let records = found.inferred().summary.records();
-    let (mut features, mut left_out) = (Map::new(), Vec::new());
+    let mut features = Map::new();
+    let mut left_out = Vec::new();
     for (feature, _) in found.features() {
         match Spec::of(feature, Role::Feature, records) {
             _ if found.is_folder(feature) => {

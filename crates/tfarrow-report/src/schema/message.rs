@@ -49,10 +49,8 @@ fn table(message: &MessageType, schema: &Schema, screen: Screen) -> String {
         vec![column.name, column.data_type, absent.to_owned()]
     };
     let rows = outlined(schema.fields()).into_iter().map(row).collect();
-    let (columns, arrays) = (
-        schema.fields().len() as u64,
-        array_count(schema.fields()) as u64,
-    );
+    let columns = schema.fields().len() as u64;
+    let arrays = array_count(schema.fields()) as u64;
     let headline = format!(
         "{}: {}, {arrays} with nested ones",
         message.name(),

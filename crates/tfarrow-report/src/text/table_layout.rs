@@ -108,7 +108,9 @@ impl TableLayout {
 
 /// The numbers of columns at the front and at the back that have room together.
 fn ends(needs: &[Need], room: usize) -> (usize, usize) {
-    let (mut front, mut back, mut left) = (0, 0, room);
+    let mut front = 0;
+    let mut back = 0;
+    let mut left = room;
     while front + back < needs.len() {
         let at_front = front <= back;
         let index = if at_front {

@@ -217,7 +217,8 @@ impl ExecutionPlan for SummarizeExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
-        let (work, schema) = (self.work.clone(), self.schema());
+        let work = self.work.clone();
+        let schema = self.schema();
         let rows = stream::once(async move { work.of(input).await });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }

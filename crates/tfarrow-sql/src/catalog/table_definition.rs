@@ -65,7 +65,8 @@ pub(crate) async fn show_create(source: &str, state: &SessionState) -> Result<Lo
 
 /// The statement that makes the table of `source`.
 fn definition(source: &str, table: &dyn TableProvider) -> Result<String> {
-    let (name, location) = (identifier(&table_name(source)), literal(source));
+    let name = identifier(&table_name(source));
+    let location = literal(source);
     if let Some(table) = table.downcast_ref::<TfRecordTable>() {
         return Ok(format!(
             "CREATE EXTERNAL TABLE {name}{}",
@@ -92,7 +93,8 @@ fn definition(source: &str, table: &dyn TableProvider) -> Result<String> {
 
 /// The columns, location and options of a table of TFRecord files.
 fn records(table: &TfRecordTable, location: &str) -> String {
-    let (schema, folders) = (table.schema(), table.folder_columns());
+    let schema = table.schema();
+    let folders = table.folder_columns();
     let record_type = record_type_of(&schema);
     let options = match (
         record_type,
@@ -114,7 +116,8 @@ fn records(table: &TfRecordTable, location: &str) -> String {
         }
         (record_type, ..) => format!("record_type '{}'", record_type.name()),
     };
-    let (mut columns, mut others) = (Vec::new(), Vec::new());
+    let mut columns = Vec::new();
+    let mut others = Vec::new();
     for field in schema.fields() {
         // The columns of messages follow from their definition; a statement that declares columns
         // declares all of them.

@@ -41,10 +41,8 @@ impl TaskProgress {
     /// bytes.
     pub(crate) fn read_of(&self, bytes: u64) -> u64 {
         let counts = self.counts.load(Ordering::Relaxed);
-        let (finished, all) = (
-            u128::from(counts >> 32),
-            u128::from(counts & u64::from(u32::MAX)),
-        );
+        let finished = u128::from(counts >> 32);
+        let all = u128::from(counts & u64::from(u32::MAX));
         u64::try_from(u128::from(bytes) * finished / all.max(1)).unwrap_or(bytes)
     }
 }

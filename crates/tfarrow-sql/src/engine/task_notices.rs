@@ -118,7 +118,8 @@ pub fn with_task_notices(
         let Some(path) = paths(config).next() else {
             return Ok(Transformed::no(node));
         };
-        let (path, notices) = (path.to_owned(), Arc::clone(notices));
+        let path = path.to_owned();
+        let notices = Arc::clone(notices);
         let on_notice: OnNotice = Arc::new(move |notice| {
             notices.lock().add(&path, notice);
         });

@@ -141,7 +141,8 @@ fn normalized(array: &ArrayRef) -> Result<ArrayRef> {
 
 fn normalized_lists<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
     let lists = array.as_list::<O>();
-    let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+    let offsets = lists.offsets().clone();
+    let nulls = lists.nulls().cloned();
     Ok(Arc::new(GenericListArray::try_new(
         Arc::clone(item),
         offsets,

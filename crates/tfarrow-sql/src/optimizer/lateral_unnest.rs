@@ -86,7 +86,8 @@ fn null_handling(join: &Join) -> Option<NullHandling> {
 /// Whether a plan is a chain of steps over a relation of one row, with UNNEST among them, that
 /// refers to `left` only.
 fn is_chain(mut plan: &LogicalPlan, left: &DFSchema) -> bool {
-    let (mut has_unnest, mut has_references) = (false, false);
+    let mut has_unnest = false;
+    let mut has_references = false;
     loop {
         plan = match plan {
             LogicalPlan::EmptyRelation(empty) => {

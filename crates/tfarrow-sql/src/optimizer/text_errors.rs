@@ -76,7 +76,8 @@ impl TextErrors {
     /// The error of the file and column that `error` of a partition is about. The columns of text
     /// are read again, first those of the scan and the files of the partition.
     async fn named(&self, error: DataFusionError, partition: usize) -> DataFusionError {
-        let (files, schema) = (self.files(partition), self.scan.schema());
+        let files = self.files(partition);
+        let schema = self.scan.schema();
         let found = blocking(move || {
             let names_of_scan = files
                 .iter()

@@ -88,7 +88,8 @@ fn is_of_columns(order: &OrderBy) -> bool {
 
 /// Returns whether a SELECT has one table, and no clause but `*`, FROM and WHERE.
 fn is_all_of_table(select: &mut Select) -> bool {
-    let (from, selection) = (mem::take(&mut select.from), select.selection.take());
+    let from = mem::take(&mut select.from);
+    let selection = select.selection.take();
     let others = select.to_string();
     (select.from, select.selection) = (from, selection);
     let words: Vec<_> = others.split_whitespace().collect();

@@ -31,7 +31,8 @@ pub fn explain_missing_column(error: &DataFusionError, context: &SessionContext)
         .features(name)
         .find(|feature| feature.kind().is_none())
     {
-        let (present, s) = (feature.present, if feature.present == 1 { "" } else { "s" });
+        let present = feature.present;
+        let s = if feature.present == 1 { "" } else { "s" };
         return Some(format!(
             "feature {name:?} occurs in {present} record{s}, but never with a kind, so it has no column"
         ));

@@ -160,7 +160,8 @@ fn is_of_events(plan: &LogicalPlan) -> bool {
 /// The names of scanned tables that the user has not chosen: those of files, and of functions such
 /// as `read_tfrecord`.
 fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableReference>> {
-    let (mut scanned, mut chosen) = (HashSet::new(), HashSet::new());
+    let mut scanned = HashSet::new();
+    let mut chosen = HashSet::new();
     query.apply_with_subqueries(|node| {
         match node {
             LogicalPlan::TableScan(scan) if !is_registered(&scan.table_name, state) => {

@@ -84,7 +84,8 @@ fn levels_of_query(query: &Query) -> usize {
 
 /// Levels of nested set operations in a query.
 fn levels_of_body(body: &SetExpr) -> usize {
-    let (mut deepest, mut bodies) = (0, vec![(body, 0)]);
+    let mut deepest = 0;
+    let mut bodies = vec![(body, 0)];
     while let Some((body, level)) = bodies.pop() {
         deepest = deepest.max(level);
         if let SetExpr::SetOperation { left, right, .. } = body {

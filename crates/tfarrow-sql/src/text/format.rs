@@ -126,7 +126,8 @@ impl TextFormat {
             object.text(&options, Arc::clone(&stop.0), Handle::current())
         };
         let texts = files.iter().map(text).collect::<Result<Vec<_>>>()?;
-        let (rows, threads) = (options.inferred_rows(), state.config().target_partitions());
+        let rows = options.inferred_rows();
+        let threads = state.config().target_partitions();
         let found = blocking(move || {
             unify(&texts, TextColumns::OfAll, rows, threads, &|_, _| {
                 ControlFlow::Continue(())

@@ -40,7 +40,8 @@ impl TextObject {
         stopped: Arc<AtomicBool>,
         runtime: Handle,
     ) -> Result<Text> {
-        let (form, compression) = (options.form()?, options.compression());
+        let form = options.form()?;
+        let compression = options.compression();
         let Self {
             store,
             location,

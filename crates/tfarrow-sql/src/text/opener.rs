@@ -58,7 +58,8 @@ impl FileOpener for TextOpener {
                 _ => return Ok(future::ready(Ok(stream::empty().boxed())).boxed()),
             }
         }
-        let (store, location) = (Arc::clone(&self.store), file.path().clone());
+        let store = Arc::clone(&self.store);
+        let location = file.path().clone();
         let object = TextObject {
             store,
             name: name_of(&self.url, &location),

@@ -152,7 +152,8 @@ struct JsonLines;
 
 impl BatchSerializer for JsonLines {
     fn serialize(&self, batch: RecordBatch, _: bool) -> Result<Bytes> {
-        let (rows, mut lines) = (JsonRows::new(batch.schema_ref())?, Vec::new());
+        let rows = JsonRows::new(batch.schema_ref())?;
+        let mut lines = Vec::new();
         for row in 0..batch.num_rows() {
             rows.write(&batch, row, &mut lines)?;
             lines.push(b'\n');

@@ -48,7 +48,8 @@ pub(super) fn batch_of_bytes(bytes: &[u8]) -> Result<RecordBatch> {
 fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
     let read = || -> Result<_> {
         check_compression(bytes)?;
-        let (mut decoder, mut buffer) = (StreamDecoder::new(), Buffer::from(bytes));
+        let mut decoder = StreamDecoder::new();
+        let mut buffer = Buffer::from(bytes);
         let batch = decoder.decode(&mut buffer)?;
         let more = if buffer.is_empty() {
             None

@@ -135,10 +135,8 @@ impl StagingSinkWire {
     pub fn of(sink: &dyn DataSink) -> Option<(Self, &DataSinkExec)> {
         let sink = sink.downcast_ref::<StagingSink>()?;
         let (exec, target) = sink.parts();
-        let (file, overwrite) = (
-            target.file.as_ref().map(ToString::to_string),
-            target.overwrite,
-        );
+        let file = target.file.as_ref().map(ToString::to_string);
+        let overwrite = target.overwrite;
         let (url, folder) = target.folder.clone().unzip();
         let (keys, keeps_columns) = folder
             .map(|folder| (folder.keys, folder.keeps_columns))
@@ -169,7 +167,8 @@ impl StagingSinkWire {
         } = self;
         let file = file.map(ListingTableUrl::parse).transpose()?;
         let named = |url: ListingTableUrl| {
-            let (path, stem) = (url.prefix().clone(), PART.to_owned());
+            let path = url.prefix().clone();
+            let stem = PART.to_owned();
             (
                 url,
                 OutputFolder {

@@ -156,11 +156,9 @@ impl StatementOutput {
             Some(value) => value == "true",
             None => state.config_options().execution.keep_partition_by_columns,
         };
-        let (path, keys, stem) = (
-            url.prefix().clone(),
-            copy.partition_by.clone(),
-            PART.to_owned(),
-        );
+        let path = url.prefix().clone();
+        let keys = copy.partition_by.clone();
+        let stem = PART.to_owned();
         self.folder = Some((
             url,
             OutputFolder {
@@ -175,7 +173,8 @@ impl StatementOutput {
 
     fn staged(&self, exec: &DataSinkExec) -> Result<Arc<dyn ExecutionPlan>> {
         let exec = without_float_bounds(exec)?.unwrap_or_else(|| exec.clone());
-        let (input, order) = (Arc::clone(exec.input()), exec.sort_order().clone());
+        let input = Arc::clone(exec.input());
+        let order = exec.sort_order().clone();
         let sink = StagingSink {
             exec,
             target: self.clone(),

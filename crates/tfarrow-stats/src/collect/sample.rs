@@ -256,10 +256,8 @@ mod tests {
         for count in [10, 64, 65, 5_000] {
             let mut whole = sample(0..count, 64);
             whole.cut(budget(64));
-            let (odd, even) = (
-                sample((0..count).rev().filter(|i| i % 2 == 1), 64),
-                sample((0..count).step_by(2), 64),
-            );
+            let odd = sample((0..count).rev().filter(|i| i % 2 == 1), 64);
+            let even = sample((0..count).step_by(2), 64);
             let mut merged = even;
             merged.merge(odd, budget(64));
             merged.cut(budget(64));
@@ -277,10 +275,8 @@ mod tests {
             let mut whole = sampled(0..count, 64, value);
             assert!(whole.bytes < 2 * 4_000);
             whole.cut(budget(64));
-            let (odd, even) = (
-                sampled((0..count).rev().filter(|i| i % 2 == 1), 64, value),
-                sampled((0..count).step_by(2), 64, value),
-            );
+            let odd = sampled((0..count).rev().filter(|i| i % 2 == 1), 64, value);
+            let even = sampled((0..count).step_by(2), 64, value);
             let mut merged = odd;
             merged.merge(even, budget(64));
             assert_eq!(sorted(&merged), sorted(&whole), "{count}");

@@ -566,7 +566,9 @@ mod tests {
                 .add(key, budget, || SampledValue::of(HashedValue::of(&[0; 250])));
         }
         bytes.sample.cut(budget);
-        let (names, skipped, losses) = (Vec::new(), DamageReport::default(), RowLosses::default());
+        let names = Vec::new();
+        let skipped = DamageReport::default();
+        let losses = RowLosses::default();
         let inferred = Inferred {
             summary,
             names,
@@ -584,7 +586,8 @@ mod tests {
 
     #[test]
     fn merged_slices_share_the_memory_of_a_data_set() {
-        let (slices, parts) = (100, 4);
+        let slices = 100;
+        let parts = 4;
         let budget = Budget::per_feature(1 + slices, 1 + slices);
         let mut merger = SlicesMerger::new("by".to_owned(), &InferOptions::default());
         for part in 0..parts {

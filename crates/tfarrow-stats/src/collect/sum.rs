@@ -34,7 +34,8 @@ impl Summand for f32 {
 
     #[inline]
     fn magnitude(self) -> (u64, u32) {
-        let (exponent, fraction) = (self.to_bits() >> 23 & 0xff, self.to_bits() & 0x7f_ffff);
+        let exponent = self.to_bits() >> 23 & 0xff;
+        let fraction = self.to_bits() & 0x7f_ffff;
         match exponent {
             0 => (u64::from(fraction), 0),
             _ => (u64::from(fraction | 0x80_0000), exponent - 1),

@@ -84,10 +84,8 @@ pub(super) struct NumberRowSampler {
 impl NumberRowSampler {
     /// Adds a record.
     pub(super) fn add(&mut self, record: &mut SeenRecord<'_>) {
-        let (key, names) = (
-            SampleKey::of_record(record.place()).of_value(0),
-            &mut self.names,
-        );
+        let key = SampleKey::of_record(record.place()).of_value(0);
+        let names = &mut self.names;
         self.rows.add(key, ROWS, || {
             let mut row = Vec::new();
             record.each_list(|feature, list| {
@@ -277,7 +275,10 @@ impl Column {
     /// Returns Pearson's coefficient, and the number of records that have both features. `None` if
     /// there are too few, or if one of the features does not vary among them.
     fn correlation(&self, other: &Self) -> Option<(f64, u64)> {
-        let (mut count, mut sums, mut squares, mut product) = (0_u64, [0.0; 2], [0.0; 2], 0.0);
+        let mut count = 0_u64;
+        let mut sums = [0.0; 2];
+        let mut squares = [0.0; 2];
+        let mut product = 0.0;
         for (a, b) in self
             .values
             .iter()
@@ -383,7 +384,8 @@ mod tests {
             part.sort_names();
             merged.merge(part);
         }
-        let (found, whole) = (merged.correlations(), sampler(0..60, &names).correlations());
+        let found = merged.correlations();
+        let whole = sampler(0..60, &names).correlations();
         assert_eq!(found.features, ["", "a", "x"]);
         assert_eq!(format!("{found:?}"), format!("{whole:?}"));
         // A feature that no row has leaves no name.

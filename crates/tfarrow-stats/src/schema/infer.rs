@@ -32,7 +32,8 @@ impl Statistics {
     /// ```
     pub fn infer_schema(&self) -> Schema {
         let records = self.inferred.summary.records();
-        let (mut schema, mut steps) = (Schema::default(), StructDomain::default());
+        let mut schema = Schema::default();
+        let mut steps = StructDomain::default();
         for (summary, values) in self.features() {
             let (feature, domain) = feature(summary, values, records);
             schema.string_domain.extend(domain);
@@ -126,7 +127,8 @@ fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> O
             .collect();
         return Some(ShapeType::Shape(FixedShape { dim }));
     }
-    let (min, max) = (seen.min_len, seen.max_len);
+    let min = seen.min_len;
+    let max = seen.max_len;
     if summary.role == Role::Sequence {
         let (fewest, most) = summary.steps.unwrap_or_default();
         let value_count = vec![value_count(fewest, most), value_count(min, max)];

@@ -149,7 +149,8 @@ fn integer_bounds(low: f64, high: f64) -> Vec<f64> {
     if high - low > 1e15 || low.abs().max(high.abs()) > 1e15 {
         return equal_bounds(low, high, MAX_BUCKETS);
     }
-    let (first, values) = (low - 0.5, high - low + 1.0);
+    let first = low - 0.5;
+    let values = high - low + 1.0;
     let is_divisor = |buckets: &usize| values % *buckets as f64 == 0.0;
     let buckets = match values as usize {
         few @ ..=MAX_BUCKETS => few,
@@ -231,7 +232,8 @@ mod tests {
             (found.bounds.len(), found.bounds[0], found.bounds[8]),
             (9, 0.0, 30.0)
         );
-        let (now, before) = (found.now.unwrap(), found.before.unwrap());
+        let now = found.now.unwrap();
+        let before = found.before.unwrap();
         assert_eq!((now.counts[0], now.counts[7]), (20.0, 0.0));
         // Infinite values are in no bucket.
         assert_eq!(

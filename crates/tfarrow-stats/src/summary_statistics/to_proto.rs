@@ -62,7 +62,8 @@ impl DatasetStatistics {
             .iter()
             .map(|feature| feature_statistics(feature, self.records))
             .collect();
-        let (name, num_examples) = (name.to_owned(), self.records);
+        let name = name.to_owned();
+        let num_examples = self.records;
         DatasetFeatureStatistics {
             name,
             num_examples,

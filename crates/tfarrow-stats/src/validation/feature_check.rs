@@ -97,7 +97,9 @@ impl FeatureCheck {
         domains: &StringDomains<'_>,
         features: usize,
     ) -> Self {
-        let (mut lengths, mut steps, mut shape) = (None, None, None);
+        let mut lengths = None;
+        let mut steps = None;
+        let mut shape = None;
         match &feature.shape_type {
             Some(ShapeType::ValueCount(count)) if !is_list => lengths = Some(range(count)),
             Some(ShapeType::ValueCount(_)) => {}
@@ -166,7 +168,8 @@ impl FeatureCheck {
         values.each(|value| {
             length += 1;
             let mut is_unexpected = false;
-            let (domain, found) = (&self.domain, &mut self.found);
+            let domain = &self.domain;
+            let found = &mut self.found;
             domain.check_string(value, &mut |kind| {
                 is_unexpected = true;
                 found.add(kind, place);
@@ -182,7 +185,8 @@ impl FeatureCheck {
     /// Checks floats and returns their number.
     fn check_floats(&mut self, values: &[f32], place: Place) -> u64 {
         if !self.domain.is_any() {
-            let (domain, found) = (&self.domain, &mut self.found);
+            let domain = &self.domain;
+            let found = &mut self.found;
             let mut report = |kind| found.add(kind, place);
             values
                 .iter()
@@ -194,7 +198,8 @@ impl FeatureCheck {
     /// Checks integers and returns their number.
     fn check_ints(&mut self, values: &[i64], place: Place) -> u64 {
         if !self.domain.is_any() {
-            let (domain, found) = (&self.domain, &mut self.found);
+            let domain = &self.domain;
+            let found = &mut self.found;
             let mut report = |kind| found.add(kind, place);
             values
                 .iter()

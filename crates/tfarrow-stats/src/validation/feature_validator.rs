@@ -318,7 +318,8 @@ impl<'a> FeatureValidator<'a> {
 
     /// Reports that fewer records have the feature than `presence` requires.
     fn validate_presence(&mut self, present: u64) {
-        let (records, missing) = (self.records, self.found.missing);
+        let records = self.records;
+        let missing = self.found.missing;
         let Some(PresenceConstraints::Presence(presence)) = &mut self.feature.presence_constraints
         else {
             return;
@@ -392,7 +393,8 @@ impl<'a> FeatureValidator<'a> {
             return self.report(AnomalyKind::FeatureTypeNoUnique, "No unique values", text);
         };
         let found = bytes.distinct.count().0 as i64;
-        let (min, max) = (constraints.min, constraints.max);
+        let min = constraints.min;
+        let max = constraints.max;
         if let Some(min) = min.filter(|min| found < *min) {
             constraints.min = Some(found);
             let text = format!("There are {found} distinct values; at least {min} are expected.");

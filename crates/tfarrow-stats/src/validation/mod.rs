@@ -128,10 +128,8 @@ impl Validation {
     pub fn non_finite(&self) -> Vec<NonFinite> {
         let found = self.statistics.features().filter_map(|(feature, values)| {
             let floats = values.floats.as_ref()?;
-            let (nan, infinite) = (
-                floats.nan,
-                floats.positive_infinities + floats.negative_infinities,
-            );
+            let nan = floats.nan;
+            let infinite = floats.positive_infinities + floats.negative_infinities;
             let feature = feature_path(feature.role == Role::Sequence, &feature.name);
             (nan + infinite > 0).then_some(NonFinite {
                 feature,

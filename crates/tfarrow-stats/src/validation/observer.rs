@@ -116,7 +116,8 @@ impl SchemaObserver {
 
     /// Notes the first record without a feature, for each feature that all records before had.
     fn note_missing(&mut self, place: Place) {
-        let (checks, record) = (&mut self.checks, self.records);
+        let checks = &mut self.checks;
+        let record = self.records;
         self.never_missing.retain(|index| {
             let check = &mut checks[*index];
             if check.last_record != record {

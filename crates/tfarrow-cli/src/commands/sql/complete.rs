@@ -45,7 +45,8 @@ fn keywords() -> impl Iterator<Item = &'static str> {
 
 /// The schema and the name of each table of a session.
 pub(super) fn table_names(context: &SessionContext) -> Vec<(String, String)> {
-    let (state, mut names) = (context.state(), Vec::new());
+    let state = context.state();
+    let mut names = Vec::new();
     for catalog in state.catalog_list().catalog_names() {
         let Some(catalog) = state.catalog_list().catalog(&catalog) else {
             continue;

@@ -67,11 +67,9 @@ impl FileColumns {
             known.insert(source.to_owned(), None);
         }
         let (done, read) = mpsc::channel::<()>();
-        let (context, known, source) = (
-            self.context.clone(),
-            Arc::clone(&self.known),
-            source.to_owned(),
-        );
+        let context = self.context.clone();
+        let known = Arc::clone(&self.known);
+        let source = source.to_owned();
         self.runtime.spawn(async move {
             let table = context
                 .table_provider(TableReference::bare(source.as_str()))

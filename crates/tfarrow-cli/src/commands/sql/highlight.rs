@@ -20,7 +20,8 @@ pub(super) fn highlighted(text: &str) -> String {
         .tokenize_with_location_into_buf(&mut tokens)
         .is_ok();
     let starts = LineStarts::of(text);
-    let (mut shown, mut done) = (String::with_capacity(text.len() * 2), 0);
+    let mut shown = String::with_capacity(text.len() * 2);
+    let mut done = 0;
     for token in &tokens {
         let end = starts.offset(token.span.end).clamp(done, text.len());
         push(
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn words_have_styles_by_kind() {
-        let (on, off) = (KEYWORD.to_string(), format!("{KEYWORD:#}"));
+        let on = KEYWORD.to_string();
+        let off = format!("{KEYWORD:#}");
         assert_eq!(highlighted("SELECT x"), format!("{on}SELECT{off} x"));
         assert_eq!(
             highlighted("'a\nb' 1"),

@@ -56,10 +56,8 @@ fn format_of(path: &Path) -> Result<Format, Usage> {
         (Some(format), _) => Ok(format),
         (None, None) => Ok(Format::Table),
         (None, Some(extension)) => {
-            let (name, extension) = (
-                escape(&path.to_string_lossy()),
-                escape(&extension.to_string_lossy()),
-            );
+            let name = escape(&path.to_string_lossy());
+            let extension = escape(&extension.to_string_lossy());
             Err(Usage(format!(
                 "{name}: no format has the extension .{extension}; give one with --format"
             )))

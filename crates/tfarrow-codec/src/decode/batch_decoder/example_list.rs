@@ -87,7 +87,8 @@ impl ExampleListDecoder {
             }
         }
         // A feature whose column is not wanted is known to the schema.
-        let (mut shown, mut in_context) = (Vec::new(), Vec::new());
+        let mut shown = Vec::new();
+        let mut in_context = Vec::new();
         for column in wanted.iter().filter_map(|index| columns.get(*index)) {
             shown.push(match column {
                 ListColumn::Context(index) => {
@@ -105,7 +106,8 @@ impl ExampleListDecoder {
             let schema = schema::with_record_type(fields, RecordType::Example);
             // The CRC is that of the complete record, and an error in a part of a record is one of
             // the record.
-            let (verify_crc, on_error) = (VerifyCrc::Never, OnError::Fail);
+            let verify_crc = VerifyCrc::Never;
+            let on_error = OnError::Fail;
             let options = DecoderOptions {
                 projection,
                 verify_crc,

@@ -298,7 +298,8 @@ impl BatchDecoder {
             on_error,
             ..
         } = options;
-        let (skipped, bad) = (Vec::new(), BTreeSet::new());
+        let skipped = Vec::new();
+        let bad = BTreeSet::new();
         let schema = projected;
         Ok(Self {
             record_type,
@@ -335,7 +336,8 @@ impl BatchDecoder {
             .clone()
             .unwrap_or_else(|| (0..schema.fields().len()).collect());
         let projected = Arc::new(schema.project(&wanted)?);
-        let (mut columns, mut indices) = (Vec::new(), Vec::new());
+        let mut columns = Vec::new();
+        let mut indices = Vec::new();
         for (field, index) in projected.fields().iter().zip(wanted) {
             if is_of_record(field) {
                 columns.push(BatchColumn::Of(Column::try_new(field, record_type)?));
@@ -858,7 +860,8 @@ fn with_item_fields(
         return Ok(Arc::clone(array));
     };
     let values = with_item_fields(list.values(), item.data_type())?;
-    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+    let offsets = list.offsets().clone();
+    let nulls = list.nulls().cloned();
     Ok(Arc::new(ListArray::try_new(
         Arc::clone(item),
         offsets,

@@ -81,10 +81,8 @@ impl ListedExamples {
     /// # Errors
     /// Items that Arrow cannot copy.
     fn items(&self, lists: &ListArray) -> Result<StructArray> {
-        let (start, count) = (
-            self.items.first().copied().unwrap_or_default(),
-            self.items.len(),
-        );
+        let start = self.items.first().copied().unwrap_or_default();
+        let count = self.items.len();
         if self
             .items
             .last()
@@ -131,7 +129,8 @@ impl ExampleListEncoder {
         schema: &SchemaRef,
         allowed: AllowedLosses,
     ) -> Result<(Self, Vec<Error>)> {
-        let (mut context_columns, mut of_examples) = (Vec::new(), None::<(usize, &Fields)>);
+        let mut context_columns = Vec::new();
+        let mut of_examples = None::<(usize, &Fields)>;
         for (index, field) in schema.fields().iter().enumerate() {
             match fields_of_examples(field) {
                 Some(_) if of_examples.is_some() => {
@@ -216,13 +215,15 @@ impl ExampleListEncoder {
         first: u64,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let (mut contexts, mut examples) = (Vec::new(), Vec::new());
+        let mut contexts = Vec::new();
+        let mut examples = Vec::new();
         self.context.set_next(first);
         self.context
             .encode(&batch.project(&self.context_columns)?, &mut contexts)?;
         let listed = self.encode_examples(batch, first, &mut examples)?;
         let mut examples = frame::frames(&examples).map(|(_, example)| example);
-        let (before, mut record) = (out.len(), Vec::new());
+        let before = out.len();
+        let mut record = Vec::new();
         for (row, (_, context)) in frame::frames(&contexts).enumerate() {
             record.clear();
             let of_row = examples.by_ref().take(listed.of_row(row).len());

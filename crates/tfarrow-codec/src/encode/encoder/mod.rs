@@ -111,7 +111,8 @@ impl EncoderBuilder {
             limits,
         } = self;
         let record_type = record_type.unwrap_or_else(|| plan::record_type_of(&schema));
-        let (mut nested, mut planned) = (None, SchemaPlan::default());
+        let mut nested = None;
+        let mut planned = SchemaPlan::default();
         if record_type == RecordType::Message {
             nested = Some(NestedEncoder::Message(MessageEncoder::new(
                 &schema,
@@ -127,7 +128,8 @@ impl EncoderBuilder {
             planned.errors.extend(errors);
         }
         let SchemaPlan { columns, errors } = planned;
-        let (losses, canonical) = (Vec::new(), Vec::new());
+        let losses = Vec::new();
+        let canonical = Vec::new();
         Ok((
             Encoder {
                 schema,
@@ -256,7 +258,8 @@ impl Encoder {
         if Arc::ptr_eq(&self.schema, batch.schema_ref()) {
             return Ok(());
         }
-        let (ours, theirs) = (self.schema.fields(), batch.schema_ref().fields());
+        let ours = self.schema.fields();
+        let theirs = batch.schema_ref().fields();
         let differs = |(ours, theirs): &(&Arc<Field>, &Arc<Field>)| {
             ours.name() != theirs.name() || !ours.data_type().equals_datatype(theirs.data_type())
         };
@@ -374,7 +377,8 @@ impl Encoder {
             return list.encode(batch, self.records, out);
         }
         let rows = batch.num_rows();
-        let (mut features, mut feature_lists) = (Message::new(1, rows), Message::new(2, rows));
+        let mut features = Message::new(1, rows);
+        let mut feature_lists = Message::new(2, rows);
         let mut unset = None;
         let mut lists: Vec<(&ColumnPlan, Vec<_>)> = Vec::new();
         for plan in &self.columns {
@@ -433,7 +437,8 @@ impl Encoder {
 
 /// Checks the length of a record against the maximum of protobuf.
 fn check_len(found: u64) -> Result<(), ErrorKind> {
-    let (what, limit) = ("bytes in one record", MOST_RECORD_BYTES as u64);
+    let what = "bytes in one record";
+    let limit = MOST_RECORD_BYTES as u64;
     if found > limit {
         Err(ErrorKind::Limit {
             what,

@@ -99,7 +99,8 @@ impl ParquetColumns {
     /// `specified_names` is true. Lists of features have those of earlier versions, by which
     /// programs may know them.
     fn of(schema: &SchemaRef, specified_names: bool) -> Result<Self> {
-        let (mut fields, mut cast) = (Vec::with_capacity(schema.fields().len()), Vec::new());
+        let mut fields = Vec::with_capacity(schema.fields().len());
+        let mut cast = Vec::new();
         for (index, field) in schema.fields().iter().enumerate() {
             if let Some((path, data_type)) = unwritable(field) {
                 return Err(Error::NoParquetType {
@@ -284,10 +285,8 @@ fn cast_exactly(path: &Path, field: &Field, values: &ArrayRef, to: &DataType) ->
 /// have the same levels and the same physical types. Timestamps of 96 bits, for example, are
 /// written with 64.
 fn is_stored_alike(source: &TypePtr, derived: &TypePtr) -> Result<bool, ParquetError> {
-    let (source, derived) = (
-        descriptor(vec![Arc::clone(source)])?,
-        descriptor(vec![Arc::clone(derived)])?,
-    );
+    let source = descriptor(vec![Arc::clone(source)])?;
+    let derived = descriptor(vec![Arc::clone(derived)])?;
     let storage = |column: &ColumnDescriptor| {
         (
             column.physical_type(),

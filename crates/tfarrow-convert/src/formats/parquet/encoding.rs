@@ -233,8 +233,10 @@ pub(crate) fn leaf(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::List(_) => {
             let lists = array.as_list::<i32>();
-            let (first, last) = (lists.offsets().first(), lists.offsets().last());
-            let (first, last) = (*first.unwrap_or(&0) as usize, *last.unwrap_or(&0) as usize);
+            let first = lists.offsets().first();
+            let last = lists.offsets().last();
+            let first = *first.unwrap_or(&0) as usize;
+            let last = *last.unwrap_or(&0) as usize;
             leaf(&lists.values().slice(first, last - first))
         }
         _ => ArrayRef::clone(array),
@@ -253,7 +255,8 @@ impl FirstValues {
     /// Counts values, which come with their size in a dictionary, up to [`VALUES`] or [`BYTES`].
     fn of<T: Hash + Eq>(values: impl Iterator<Item = (T, usize)>) -> Self {
         let mut distinct = HashSet::<_, RandomState>::default();
-        let (mut count, mut bytes) = (0, 0);
+        let mut count = 0;
+        let mut bytes = 0;
         for (value, size) in values.take(VALUES) {
             distinct.insert(value);
             count += 1;

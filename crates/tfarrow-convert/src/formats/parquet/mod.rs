@@ -106,10 +106,8 @@ impl RowFormat for ParquetFileFormat {
 
 impl ParquetFileFormat {
     fn begin(&self, output: Output) -> Result<InnerWriter, ParquetError> {
-        let (root, properties) = (
-            self.columns.parquet.root_schema_ptr(),
-            self.properties(&[])?,
-        );
+        let root = self.columns.parquet.root_schema_ptr();
+        let properties = self.properties(&[])?;
         let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
         writer.write_all(checksums::MARK)?;
         writer.flush()?;
@@ -123,10 +121,8 @@ impl ParquetFileFormat {
         &self,
         first_rows: &[RecordBatch],
     ) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
-        let (root, properties) = (
-            self.columns.parquet.root_schema_ptr(),
-            self.properties(first_rows)?,
-        );
+        let root = self.columns.parquet.root_schema_ptr();
+        let properties = self.properties(first_rows)?;
         // Column writers can be created only from a file writer, which is otherwise not used.
         let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
         ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.columns.arrow))
@@ -143,7 +139,8 @@ impl ParquetFileFormat {
         let fields = self.columns.arrow.fields();
         let is_wide = fields.len() > encoding::MAX_COLUMNS;
         let min_values = if is_wide { encoding::MIN_VALUES } else { 0 };
-        let (mut dictionaries, mut deltas) = (0, 0);
+        let mut dictionaries = 0;
+        let mut deltas = 0;
         let mut choose = |column, field: &Field| {
             if dictionaries == encoding::MAX_COLUMNS {
                 return ColumnEncoding::Plain;

@@ -61,10 +61,8 @@ impl FeatureValidator<'_> {
         if self.found.unexpected_values as f64 / all <= allowed {
             return;
         }
-        let (kind, short) = (
-            AnomalyKind::EnumTypeUnexpectedStringValues,
-            "Unexpected string values",
-        );
+        let kind = AnomalyKind::EnumTypeUnexpectedStringValues;
+        let short = "Unexpected string values";
         let found = self.report_if_found(kind, short, |validator| {
             format!(
                 "Values that are not in the domain: {}.",

@@ -500,10 +500,8 @@ fn times(
     let [seconds, nanos] = parts else {
         return Ok(vec![0; rows.len()]);
     };
-    let (seconds, nanos) = (
-        seconds.as_primitive::<Int64Type>().values(),
-        nanos.as_primitive::<Int32Type>().values(),
-    );
+    let seconds = seconds.as_primitive::<Int64Type>().values();
+    let nanos = nanos.as_primitive::<Int32Type>().values();
     let (nanos_of_unit, expected) = match unit {
         TimeUnit::Microsecond => (
             NANOS_OF_MICRO,

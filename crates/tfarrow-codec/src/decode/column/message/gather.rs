@@ -409,7 +409,8 @@ pub(super) fn last_of_keys<K: Hash + Eq>(
     let mut kept = Vec::with_capacity(keys.len());
     let mut kept_ends = Vec::with_capacity(ends.len());
     let new_set = || HashSet::with_hasher(foldhash::fast::RandomState::default());
-    let (mut seen, mut start) = (new_set(), 0);
+    let mut seen = new_set();
+    let mut start = 0;
     for end in ends {
         let from = kept.len();
         // Clearing takes time for the capacity, which one large map would leave to all small ones
