@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install the Python package into an empty virtual environment, and run its tests there.
 
-    python3 tests/python.py [--large] [FOLDER]
+    python3 tests/python.py [--large] [--profile PROFILE] [FOLDER]
 
 The first run of the tests has numpy alone, and skips the tests of other packages. The second has the packages of
 crates/tfarrow-python/tests/requirements.txt, and a missing package is an error; it installs a Java runtime on Debian if there
@@ -11,8 +11,8 @@ is none, which Spark needs. Warnings are errors. FOLDER, by default a temporary 
 With --large there is a third run, for PyTorch and TensorFlow, whose packages take some gigabytes; .ci/run makes it without.
 TFARROW_TEST_DATA names folders whose files TensorFlow reads as well (test_tensorflow.py).
 
-The wheel is built with the workspace's profile and target folder, so that only the module itself is compiled after a
-`cargo build --release --workspace`.
+The wheel is built in the target folder of the workspace, and with --profile dev in the profile of the tests, so that only the
+module itself is compiled after a `cargo test --workspace`.
 """
 import argparse
 import os
@@ -32,6 +32,7 @@ LOUD = ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true", help="test with PyTorch and TensorFlow as well")
+    parser.add_argument("--profile", default="release", help="the profile of Cargo, release by default")
     parser.add_argument("folder", nargs="?")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tfarrow-python-") as temporary:
@@ -39,7 +40,7 @@ def main():
         venv.create(home, with_pip=True, clear=True)
         python = os.path.join(home, "bin", "python")
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        step("pip install .", [*pip, ROOT])
+        step("pip install .", [*pip, "--config-settings", f"build-args=--profile {options.profile}", ROOT])
         step("the command of the wheel", [os.path.join(home, "bin", "tfarrow"), "count", "testdata/shards/"])
         step("pip install pytest", [*pip, "pytest"])
         step("tests with numpy alone", pytest(python))

@@ -103,8 +103,9 @@ fn an_interrupted_copy_leaves_no_files() {
     for name in ["x.tfrecord", "x.csv", "x.parquet"] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(name);
+        // Values that cannot be compressed: a Parquet file is created with its first ten megabytes.
         let copy = format!(
-            "COPY (SELECT a.value FROM range(100000) a, range(100000) b) TO '{}'",
+            "COPY (SELECT random() AS x FROM range(100000) a, range(100000) b) TO '{}'",
             file.display()
         );
         let mut child = command(&["sql", &copy]).spawn().unwrap();
