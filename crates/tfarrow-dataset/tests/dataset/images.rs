@@ -85,7 +85,7 @@ fn headers_of_all_formats_are_read() {
             "{format:?}"
         );
         assert!(
-            u64::from(33 * 7 * decoded.color().bytes_per_pixel()) <= header.decoding_bytes,
+            33 * 7 * u64::from(decoded.color().bytes_per_pixel()) <= header.decoding_bytes,
             "{format:?}"
         );
     }
