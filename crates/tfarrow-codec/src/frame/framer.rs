@@ -166,7 +166,7 @@ impl Framer {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`cut_while`](Self::cut_while).
+    /// A length whose CRC does not match, or that exceeds the limit.
     pub fn cut_at(&mut self, part: &[u8], offset: u64, spans: &mut Vec<Span>) -> Result<usize> {
         let start = self.index_in(part, offset);
         let end = self.cut(part, start, spans)?;

@@ -20,7 +20,7 @@ pub struct ConvertReport {
     /// Values and features that were changed or left out, and how often.
     pub lossy_changes: Vec<(String, u64)>,
     /// Floats of text that were rounded to those of 32 bits, and how often. With
-    /// [`ConvertOptions::lossy`], they are among the lossy changes.
+    /// [`ConvertOptions::lossy`](crate::ConvertOptions::lossy), they are among the lossy changes.
     pub rounded: Vec<(String, u64)>,
     /// Why the records were converted as raw records, if the record type was inferred.
     pub why_raw: Option<String>,
