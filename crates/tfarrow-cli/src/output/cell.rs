@@ -1,11 +1,11 @@
 //! Cells of a result as text for people: shortened values, escaped control characters.
 
 use std::io;
-use tfarrow_report::text::{blob, count, escape, escape_except, shortened};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType};
 use tfarrow_columnar::{FullCell, JsonCell, Value, entries, json_text, not_finite};
+use tfarrow_report::text::{NULL, blob, count, escape, escape_except, shortened};
 
 /// Number of characters shown of a text.
 const TEXT: usize = 200;
@@ -13,9 +13,6 @@ const TEXT: usize = 200;
 const BYTES: usize = 16;
 /// Number of items shown of a list.
 const ITEMS: usize = 6;
-
-/// How a null is shown.
-pub(super) const NULL: &str = "NULL";
 
 /// A cell as text; `None` for a null. In `full`, values are complete, with their line breaks.
 pub(super) fn cell(array: &dyn Array, row: usize, full: bool) -> io::Result<Option<String>> {

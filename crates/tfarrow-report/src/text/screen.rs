@@ -27,10 +27,7 @@ impl Screen {
 
     /// A text without styles, whose tables have lines of up to `width` characters.
     pub const fn plain(width: Option<usize>) -> Self {
-        Self {
-            width,
-            has_styles: false,
-        }
+        Self::new(width, false)
     }
 
     /// A screen that is narrower or wider, if it has a width.
