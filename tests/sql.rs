@@ -104,8 +104,10 @@ fn an_interrupted_copy_leaves_no_files() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(name);
         // Values that cannot be compressed: a Parquet file is created with its first ten megabytes.
+        // Integers, because TFRecord files have no 64-bit floats.
         let copy = format!(
-            "COPY (SELECT random() AS x FROM range(100000) a, range(100000) b) TO '{}'",
+            "COPY (SELECT CAST(random() * 1e15 AS BIGINT) AS x \
+             FROM range(100000) a, range(100000) b) TO '{}'",
             file.display()
         );
         let mut child = command(&["sql", &copy]).spawn().unwrap();

@@ -53,6 +53,9 @@ use crate::{
 const BATCH_BYTES: usize = 16 << 20;
 /// Chunks that each thread may read ahead of the consumer of the batches.
 const AHEAD: usize = 2;
+/// Bytes of batches that take one place of the queue. More bytes take more places: the records of
+/// a chunk that have few of many features become hundreds of times as large.
+const PLACE_BYTES: usize = 8 << 20;
 /// Largest LIMIT, in rows, for which a file is read by one thread: its first chunks contain these
 /// rows.
 const FEW_ROWS: usize = 8 * BATCH_SIZE;
@@ -110,11 +113,14 @@ impl Scan {
     ) -> BoxStream<'static, Result<RecordBatch>> {
         let runtime = Handle::current();
         let threads = self.threads();
-        // Half of the chunks wait in the queue, and half for their turn.
-        let (queue, batches) = channel(ahead.div_ceil(2));
-        let max_held = ahead.div_ceil(2).saturating_mul(self.read.chunk_bytes);
+        // With a shorter queue, the threads wait more often: the mean of a column of pictures took
+        // 7 % longer.
+        let (queue, batches) = channel(ahead);
+        // One more chunk may wait for its turn.
+        let max_held = self.read.chunk_bytes;
         let output = BatchSender {
             queue,
+            places: ahead,
             active: Active::new(&self.active),
             threads: Arc::new(AtomicUsize::new(1)),
         };
@@ -213,6 +219,7 @@ async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
 /// The queue of the batches of a file.
 struct BatchSender {
     queue: Sender<Batches>,
+    places: usize,
     active: Active,
     /// Number of threads that read the file.
     threads: Arc<AtomicUsize>,
@@ -226,16 +233,13 @@ impl PieceSink for BatchSender {
     type Error = Dropped;
 
     fn write(&mut self, batches: Batches) -> Result<(), Dropped> {
-        match self.queue.try_send(batches) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(batches)) => {
-                // While the only thread of this file waits, another file may use its core.
-                let is_alone = self.threads.load(Ordering::Relaxed) == 1;
-                let _waiting = is_alone.then(|| Waiting::new(&self.active.0));
-                self.queue.blocking_send(batches).map_err(|_| Dropped)
-            }
-            Err(TrySendError::Closed(_)) => Err(Dropped),
+        let places = Self::held_bytes(&batches).div_ceil(PLACE_BYTES);
+        self.send(batches)?;
+        // Behind large batches, their other places are empty.
+        for _ in 1..places.min(self.places) {
+            self.send(Batches::new())?;
         }
+        Ok(())
     }
 
     fn held_bytes(batches: &Batches) -> usize {
@@ -252,6 +256,20 @@ impl PieceSink for BatchSender {
 }
 
 impl BatchSender {
+    /// Waits for a place of the queue.
+    fn send(&self, batches: Batches) -> Result<(), Dropped> {
+        match self.queue.try_send(batches) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(batches)) => {
+                // While the only thread of this file waits, another file may use its core.
+                let is_alone = self.threads.load(Ordering::Relaxed) == 1;
+                let _waiting = is_alone.then(|| Waiting::new(&self.active.0));
+                self.queue.blocking_send(batches).map_err(|_| Dropped)
+            }
+            Err(TrySendError::Closed(_)) => Err(Dropped),
+        }
+    }
+
     /// Appends an error to the queue. It is lost if the stream has been dropped.
     fn send_error(&mut self, error: DataFusionError) {
         let _ = self.write(vec![Err(error)]);
