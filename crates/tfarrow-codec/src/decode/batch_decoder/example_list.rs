@@ -13,7 +13,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use arrow_array::{ArrayRef, ListArray, StructArray, new_null_array};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, FieldRef, Fields};
+use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::{BatchDecoder, DecoderOptions};
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     decode::column::{self, ColumnError},
     example::{
         list::ExampleList,
-        tape::{Losses, offset_in},
+        tape::{Losses, Tape, offset_in},
     },
     frame::Span,
     limits::NESTED_CELLS,
@@ -40,6 +40,14 @@ pub(super) struct ExampleListDecoder {
     limits: Limits,
     strict: bool,
     /// The first field that the message does not define, and the number of such fields.
+    foreign: Option<(u32, u64)>,
+}
+
+/// What records have and no column keeps.
+struct ListLosses {
+    context: Losses,
+    examples: Option<Losses>,
+    /// See [`ExampleListDecoder::foreign`].
     foreign: Option<(u32, u64)>,
 }
 
@@ -64,8 +72,9 @@ impl ExampleListDecoder {
         wanted: &[usize],
         options: &DecoderOptions,
     ) -> Result<Self> {
-        let (mut columns, mut of_context, mut of_examples) =
-            (Vec::new(), Vec::new(), None::<&Fields>);
+        let mut columns = Vec::new();
+        let mut of_context = Vec::new();
+        let mut of_examples = None::<&Fields>;
         for field in fields {
             match schema::fields_of_examples(field) {
                 None => {
@@ -101,59 +110,62 @@ impl ExampleListDecoder {
         let has_examples = shown
             .iter()
             .any(|column| matches!(column, ListColumn::Examples(_)));
-        let DecoderOptions { limits, strict, .. } = *options;
-        let decoder = |fields: Vec<Field>, projection: Option<Vec<usize>>| {
-            let schema = schema::with_record_type(fields, RecordType::Example);
-            // The CRC is that of the complete record, and an error in a part of a record is one of
-            // the record.
-            let verify_crc = VerifyCrc::Never;
-            let on_error = OnError::Fail;
-            let options = DecoderOptions {
-                projection,
-                verify_crc,
-                strict,
-                on_error,
-                limits,
-                ..Default::default()
-            };
-            BatchDecoder::try_new(&schema, options)
+        // The CRC is the CRC of the complete record, and an error in a part of a record is one of the
+        // record.
+        let of_part = DecoderOptions {
+            verify_crc: VerifyCrc::Never,
+            on_error: OnError::Fail,
+            strict: options.strict,
+            limits: options.limits,
+            ..Default::default()
         };
-        let examples = of_examples.filter(|_| has_examples);
-        let examples = examples.map(|fields| {
-            decoder(
-                fields.iter().map(|field| field.as_ref().clone()).collect(),
-                None,
-            )
-        });
-        let is_whole = of_context.len() == in_context.len();
-        let mut context = decoder(of_context, Some(in_context))?;
-        // Without columns of a context, its features are walked all the same, to report them as
-        // unknown.
-        context.walks |= is_whole;
-        let examples = examples.transpose()?;
+        let of_contexts = DecoderOptions {
+            // Without columns of a context, its features are walked all the same, to report them as
+            // unknown.
+            counts_unknown: of_context.len() == in_context.len(),
+            projection: Some(in_context),
+            ..of_part.clone()
+        };
+        let schema = schema::with_record_type(of_context, RecordType::Example);
+        let context = BatchDecoder::try_new(&schema, of_contexts)?;
+        let examples = match of_examples {
+            Some(fields) if has_examples => {
+                let fields = fields.iter().map(|field| field.as_ref().clone()).collect();
+                let schema = schema::with_record_type(fields, RecordType::Example);
+                Some(BatchDecoder::try_new(&schema, of_part)?)
+            }
+            _ => None,
+        };
         Ok(Self {
             columns: shown,
             context,
             examples,
-            limits,
-            strict,
+            limits: options.limits,
+            strict: options.strict,
             foreign: None,
         })
     }
 
     /// The decoders of the parts of a record.
-    pub(super) fn decoders(&self) -> impl Iterator<Item = &BatchDecoder> {
+    fn decoders(&self) -> impl Iterator<Item = &BatchDecoder> {
         [&self.context].into_iter().chain(&self.examples)
+    }
+
+    /// The tapes of the parts of a record.
+    pub(super) fn tapes(&self) -> Vec<&Tape> {
+        self.decoders().flat_map(BatchDecoder::tapes).collect()
     }
 
     /// Returns the number of the first field that the message does not define, and the number of
     /// such fields.
     pub(super) fn foreign(&self) -> Option<(u32, u64)> {
-        let all = [self.foreign]
-            .into_iter()
-            .chain(self.decoders().map(BatchDecoder::foreign_fields))
-            .flatten();
-        all.reduce(|(first, count), (_, more)| (first, count + more))
+        let mut all = self.foreign;
+        for decoder in self.decoders() {
+            if let Some((field, count)) = decoder.foreign_fields() {
+                all.get_or_insert((field, 0)).1 += count;
+            }
+        }
+        all
     }
 
     /// Checks one record, without counting its losses.
@@ -188,25 +200,22 @@ impl ExampleListDecoder {
         decoded
     }
 
-    /// The losses of the contexts, of the examples, and the fields that the message does not
+    /// The losses of the contexts and of the examples, and the fields that the message does not
     /// define.
-    fn losses(&self) -> (Losses, Option<Losses>, Option<(u32, u64)>) {
-        let of_examples = self
-            .examples
-            .as_ref()
-            .map(|decoder| decoder.tape.losses.clone());
-        (self.context.tape.losses.clone(), of_examples, self.foreign)
+    fn losses(&self) -> ListLosses {
+        ListLosses {
+            context: self.context.losses(),
+            examples: self.examples.as_ref().map(BatchDecoder::losses),
+            foreign: self.foreign,
+        }
     }
 
-    fn set_losses(
-        &mut self,
-        (of_context, of_examples, foreign): (Losses, Option<Losses>, Option<(u32, u64)>),
-    ) {
-        self.context.tape.losses = of_context;
-        if let (Some(decoder), Some(losses)) = (&mut self.examples, of_examples) {
-            decoder.tape.losses = losses;
+    fn set_losses(&mut self, losses: ListLosses) {
+        self.context.set_losses(losses.context);
+        if let (Some(decoder), Some(losses)) = (&mut self.examples, losses.examples) {
+            decoder.set_losses(losses);
         }
-        self.foreign = foreign;
+        self.foreign = losses.foreign;
     }
 
     fn try_decode(
@@ -214,8 +223,9 @@ impl ExampleListDecoder {
         records: &[Option<&[u8]>],
         chunk: &Buffer,
     ) -> column::Result<Vec<ArrayRef>> {
-        let (mut contexts, mut examples, mut offsets) =
-            (Vec::with_capacity(records.len()), Vec::new(), vec![0]);
+        let mut contexts = Vec::with_capacity(records.len());
+        let mut examples = Vec::new();
+        let mut offsets = vec![0];
         for (row, record) in records.iter().enumerate() {
             let list = ExampleList::parse(record.unwrap_or_default(), self.limits.nesting);
             let list = list.map_err(|error| ColumnError::Row {

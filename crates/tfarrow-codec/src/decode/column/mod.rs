@@ -89,9 +89,12 @@ impl ColumnError {
         }
     }
 
-    /// Returns whether the error is in the record of one row.
-    pub(crate) fn is_of_row(&self) -> bool {
-        matches!(self, Self::Row { .. } | Self::Part { .. })
+    /// The row of the batch whose record has the error; `None` for an error of the batch.
+    pub(crate) fn row(&self) -> Option<usize> {
+        match self {
+            Self::Row { row, .. } | Self::Part { row, .. } => Some(*row),
+            Self::Overflow { .. } | Self::Arrow(_) => None,
+        }
     }
 
     /// Maps the row of the error, for instance from a step to the row of the step.
