@@ -204,7 +204,7 @@ fn rust_format_prints_a_module_that_compiles() {
         let records =
             tfarrow_codec::Records::from_frames(bytes.clone(), tfarrow_codec::Limits::default())
                 .unwrap();
-        let mut decoder = tfarrow_codec::DecoderBuilder::new(schema.clone().into())
+        let mut decoder = tfarrow_codec::ReaderBuilder::new(schema.clone().into())
             .build_batch_decoder()
             .unwrap();
         decoder.decode(&records).unwrap().columns().to_vec()

@@ -16,8 +16,8 @@ use std::{io::Cursor, path::Path};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    DecoderBuilder, EncoderBuilder, ExactColumn, FrameBuffer, Layout, Limits, MessageType,
-    OnConflict, OnError, RecordType, Records, Segment, Summary, VerifyCrc,
+    ExactColumn, FrameBuffer, Layout, Limits, MessageType, OnConflict, OnError, ReaderBuilder,
+    RecordType, Records, Segment, Summary, VerifyCrc, WriterBuilder,
     diff::{Differ, DifferenceKind},
 };
 use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
@@ -164,7 +164,7 @@ pub fn message(bytes: &[u8]) {
             .schema(&LIMITS)
             .unwrap();
         for schema in [tfarrow_codec::schema::with_views(&plain, true), plain] {
-            let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_limits(LIMITS);
+            let builder = ReaderBuilder::new(SchemaRef::clone(&schema)).with_limits(LIMITS);
             let mut decoder = builder
                 .with_on_error(OnError::Skip)
                 .build_batch_decoder()
@@ -175,13 +175,13 @@ pub fn message(bytes: &[u8]) {
             {
                 check(&batch);
                 let mut frames = Vec::new();
-                EncoderBuilder::new()
-                    .build(SchemaRef::clone(&schema))
+                WriterBuilder::new()
+                    .build_encoder(SchemaRef::clone(&schema))
                     .unwrap()
                     .encode(&batch, &mut frames)
                     .unwrap();
                 let records = Records::from_frames(frames, Limits::default()).unwrap();
-                let decoder = DecoderBuilder::new(SchemaRef::clone(&schema))
+                let decoder = ReaderBuilder::new(SchemaRef::clone(&schema))
                     .with_strict(true)
                     .build_batch_decoder();
                 // Floats are compared by their bits.
@@ -223,7 +223,7 @@ fn decode(stream: &[u8], record_type: RecordType) {
             chunks.len().min(1)
         };
         for on_error in [OnError::Fail, OnError::Skip] {
-            let builder = DecoderBuilder::new(SchemaRef::clone(schema))
+            let builder = ReaderBuilder::new(SchemaRef::clone(schema))
                 .with_limits(LIMITS)
                 .with_on_error(on_error);
             let mut decoder = builder.build_batch_decoder().unwrap();
@@ -318,7 +318,7 @@ pub fn roundtrip(bytes: &[u8]) {
 }
 
 fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType) {
-    let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS);
+    let builder = ReaderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS);
     let mut decoder = builder.build_batch_decoder().unwrap();
     let Ok(batch) = decoder.decode(records) else {
         return;
@@ -327,8 +327,8 @@ fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType
     let is_told = lost > 0 || decoder.unknown_features().next().is_some();
     let mut plain = Vec::new();
     let mut exact = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())
+    WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut plain)
         .unwrap();
@@ -336,8 +336,8 @@ fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType
         .unwrap()
         .add(&batch, records, |row| row)
         .unwrap();
-    EncoderBuilder::new()
-        .build(with_form.schema())
+    WriterBuilder::new()
+        .build_encoder(with_form.schema())
         .unwrap()
         .encode(&with_form, &mut exact)
         .unwrap();
@@ -377,7 +377,7 @@ pub fn against_oracle(bytes: &[u8]) {
             let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else {
                 continue;
             };
-            let mut decoder = DecoderBuilder::new(schema)
+            let mut decoder = ReaderBuilder::new(schema)
                 .with_limits(LIMITS)
                 .build_batch_decoder()
                 .unwrap();
@@ -387,8 +387,8 @@ pub fn against_oracle(bytes: &[u8]) {
                 panic!("prost reads what is refused here: {payload:?}")
             };
             let mut again = Vec::new();
-            EncoderBuilder::new()
-                .build(batch.schema())
+            WriterBuilder::new()
+                .build_encoder(batch.schema())
                 .unwrap()
                 .encode(&batch, &mut again)
                 .unwrap();

@@ -12,7 +12,7 @@ use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
 use tfarrow_codec::{
-    DecoderBuilder, EncoderBuilder, Layout, Limits, Records, Summary, VerifyCrc, frame, infer,
+    Layout, Limits, ReaderBuilder, Records, Summary, VerifyCrc, WriterBuilder, frame, infer,
 };
 
 /// About 4 MB of records of one shape.
@@ -27,8 +27,8 @@ impl Corpus {
     fn new(name: &'static str, columns: Vec<(String, ArrayRef)>) -> Self {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let mut bytes = Vec::new();
-        EncoderBuilder::new()
-            .build(batch.schema())
+        WriterBuilder::new()
+            .build_encoder(batch.schema())
             .unwrap()
             .encode(&batch, &mut bytes)
             .unwrap();
@@ -127,7 +127,7 @@ fn benches(c: &mut Criterion) {
         let mut group = c.benchmark_group(name);
         for corpus in &corpora {
             let last = corpus.schema.fields().len() - 1;
-            let builder = DecoderBuilder::new(Arc::clone(&corpus.schema)).with_verify_crc(verify);
+            let builder = ReaderBuilder::new(Arc::clone(&corpus.schema)).with_verify_crc(verify);
             let mut decoder = builder
                 .with_projection(vec![last])
                 .build_batch_decoder()
@@ -137,7 +137,7 @@ fn benches(c: &mut Criterion) {
     }
     let mut group = c.benchmark_group("decode");
     for corpus in &corpora {
-        let mut decoder = DecoderBuilder::new(Arc::clone(&corpus.schema))
+        let mut decoder = ReaderBuilder::new(Arc::clone(&corpus.schema))
             .build_batch_decoder()
             .unwrap();
         measure(&mut group, corpus, || decode(&mut decoder, &corpus.records));

@@ -11,7 +11,7 @@ use arrow_array::{
     types::{Float32Type, Int64Type},
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tfarrow_codec::{EncoderBuilder, RecordType};
+use tfarrow_codec::{RecordType, WriterBuilder};
 
 /// Returns pseudorandom numbers, which are the same in every run.
 struct Numbers(u64);
@@ -142,9 +142,9 @@ fn encode(criterion: &mut Criterion) {
         } else {
             RecordType::Example
         };
-        let mut encoder = EncoderBuilder::new()
+        let mut encoder = WriterBuilder::new()
             .with_record_type(record_type)
-            .build(batch.schema())
+            .build_encoder(batch.schema())
             .unwrap();
         let mut out = Vec::new();
         encoder.encode(&batch, &mut out).unwrap();

@@ -14,7 +14,7 @@ use futures::{
     AsyncRead, AsyncReadExt, Stream, TryStreamExt, executor::block_on, io::AllowStdIo, pin_mut,
     stream::try_unfold,
 };
-use tfarrow_codec::{Decoder, DecoderBuilder, Layout, infer::infer_schema};
+use tfarrow_codec::{Decoder, Layout, ReaderBuilder, infer::infer_schema};
 
 /// Number of bytes of one read.
 const READ_BYTES: usize = 256 << 10;
@@ -27,7 +27,7 @@ fn batches<R>(
 where
     R: AsyncRead + Unpin,
 {
-    let decoder = DecoderBuilder::new(schema).build()?;
+    let decoder = ReaderBuilder::new(schema).build_decoder()?;
     let state = Loop {
         reader,
         decoder,

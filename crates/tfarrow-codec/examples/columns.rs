@@ -8,7 +8,7 @@ use std::{env, error::Error, fs::File, io::BufReader, sync::Arc};
 
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
-use tfarrow_codec::DecoderBuilder;
+use tfarrow_codec::ReaderBuilder;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name a file")?;
@@ -17,8 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Field::new("id", DataType::Int64, true),
         Field::new("title", DataType::Utf8, true),
     ]);
-    let reader =
-        DecoderBuilder::new(Arc::new(schema)).build_reader(BufReader::new(File::open(&path)?))?;
+    let reader = ReaderBuilder::new(Arc::new(schema)).build(BufReader::new(File::open(&path)?))?;
     for batch in reader {
         let batch = batch?;
         let titles = batch.column(1).as_string::<i32>();

@@ -7,7 +7,7 @@
 use std::{env, error::Error, fs, sync::Arc};
 
 use tfarrow_codec::{
-    DecoderBuilder, EncoderBuilder, ExactColumn, Layout, Limits, Records, infer::infer_schema,
+    ExactColumn, Layout, Limits, ReaderBuilder, Records, WriterBuilder, infer::infer_schema,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,14 +15,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = fs::read(path)?;
     let schema = infer_schema(file.as_slice(), Layout::Auto, None)?;
     let records = Records::from_frames(file.clone(), Limits::default())?;
-    let batch = DecoderBuilder::new(Arc::clone(&schema))
+    let batch = ReaderBuilder::new(Arc::clone(&schema))
         .build_batch_decoder()?
         .decode(&records)?;
     // The column has the differences to what the encoder would write; null for most records.
     let batch = ExactColumn::new(schema)?.add(&batch, &records, |row| row)?;
     let mut restored = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())?
+    WriterBuilder::new()
+        .build_encoder(batch.schema())?
         .encode(&batch, &mut restored)?;
     println!(
         "{} records, the bytes are {}",

@@ -7,7 +7,7 @@
 
 use std::{env, error::Error, fs, fs::File, io::BufReader};
 
-use tfarrow_codec::{DecoderBuilder, Limits, MessageType, OnError};
+use tfarrow_codec::{Limits, MessageType, OnError, ReaderBuilder};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<_> = env::args().skip(1).collect();
@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let message = MessageType::parse(&fs::read(descriptors)?, name)?;
     let schema = message.schema(&Limits::default())?;
-    let builder = DecoderBuilder::new(schema).with_on_error(OnError::Skip);
-    let mut reader = builder.build_reader(BufReader::new(File::open(path)?))?;
+    let builder = ReaderBuilder::new(schema).with_on_error(OnError::Skip);
+    let mut reader = builder.build(BufReader::new(File::open(path)?))?;
     for batch in reader.by_ref() {
         let batch = batch?;
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {

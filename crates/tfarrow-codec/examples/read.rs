@@ -5,7 +5,7 @@
 
 use std::{env, error::Error, fs::File, io::BufReader};
 
-use tfarrow_codec::{DecoderBuilder, Layout, infer::infer_schema};
+use tfarrow_codec::{Layout, ReaderBuilder, infer::infer_schema};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name a file")?;
@@ -15,9 +15,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for field in schema.fields() {
         println!("{}: {}", field.name(), field.data_type());
     }
-    let reader = DecoderBuilder::new(schema)
+    let reader = ReaderBuilder::new(schema)
         .with_batch_size(1000)
-        .build_reader(BufReader::new(File::open(&path)?))?;
+        .build(BufReader::new(File::open(&path)?))?;
     for batch in reader {
         println!("{} rows", batch?.num_rows());
     }

@@ -17,7 +17,7 @@
 //! [`Reader`] and [`Writer`] are the shortest way, as in arrow-csv and arrow-json:
 //!
 //! ```
-//! use tfarrow_codec::{DecoderBuilder, Layout, Writer, infer};
+//! use tfarrow_codec::{ReaderBuilder, Layout, Writer, infer};
 //! # use std::sync::Arc;
 //! # use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -35,7 +35,7 @@
 //! // whose schema can be inferred, and which become batches again.
 //! let schema = infer::infer_schema(bytes.as_slice(), Layout::Auto, None)?;
 //! let input = std::io::BufReader::new(bytes.as_slice()); // or of a `File`
-//! let reader = DecoderBuilder::new(schema).with_batch_size(1000).build_reader(input)?;
+//! let reader = ReaderBuilder::new(schema).with_batch_size(1000).build(input)?;
 //! let batches = reader.collect::<Result<Vec<_>, _>>()?;
 //! assert!(batches.iter().all(|batch| batch.num_rows() == 1000));
 //! # assert_eq!(batches.len(), 100);
@@ -92,8 +92,8 @@ mod record_type;
 mod remedy;
 pub mod schema;
 
-pub use decode::{BatchDecoder, Decoder, DecoderBuilder, Reader};
-pub use encode::{Encoder, EncoderBuilder, ExactColumn, Writer, schema_of_rows};
+pub use decode::{BatchDecoder, Decoder, Reader, ReaderBuilder};
+pub use encode::{Encoder, ExactColumn, Writer, WriterBuilder, schema_of_rows};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 pub use example::SharedValue;
 pub use example::Validator;

@@ -8,7 +8,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use tfarrow_codec::{
-    EncoderBuilder, RecordType, Records, Summary, VerifyCrc,
+    RecordType, Records, Summary, VerifyCrc, WriterBuilder,
     schema::{RECORD_TYPE, role_of},
 };
 
@@ -64,9 +64,9 @@ fn holds_examples(file: &File, metadata: &ArrowReaderMetadata) -> bool {
 /// Returns whether the value of a row is an Example with features.
 fn is_example(row: &RecordBatch) -> tfarrow_codec::Result<bool> {
     let mut frames = Vec::new();
-    EncoderBuilder::new()
+    WriterBuilder::new()
         .with_record_type(RecordType::Raw)
-        .build(row.schema())?
+        .build_encoder(row.schema())?
         .encode(row, &mut frames)?;
     let mut summary = Summary::new(0);
     summary.observe(

@@ -16,7 +16,7 @@ use arrow_ipc::{reader::FileReader, writer::FileWriter};
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 use tfarrow_codec::{
-    EncoderBuilder, Layout, RecordType, Remedy, VerifyCrc, frame, schema::with_record_type,
+    Layout, RecordType, Remedy, VerifyCrc, WriterBuilder, frame, schema::with_record_type,
 };
 use tfarrow_convert::{
     ConvertOptions, ConvertReport, Error, OutputCompression, Progress, Reshard, Target, convert,
@@ -50,8 +50,8 @@ fn frames(first: i64, count: i64) -> Vec<u8> {
 fn encoded(columns: &[(&str, ArrayRef)]) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
     let mut frames = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())
+    WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut frames)
         .unwrap();

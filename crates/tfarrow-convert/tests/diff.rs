@@ -11,7 +11,7 @@ use std::{
 use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray};
 use tempfile::TempDir;
 use tfarrow_codec::{
-    EncoderBuilder, RecordType, VerifyCrc,
+    RecordType, VerifyCrc, WriterBuilder,
     diff::{FeatureValue, Tolerance},
 };
 use tfarrow_convert::{ConvertOptions, DataSetDiff, DiffOptions, Error, Progress, convert, diff};
@@ -44,8 +44,8 @@ fn write(folder: &Path, sides: [&[Row]; 2]) -> [PathBuf; 2] {
         .zip(sides)
         .map(|(path, rows)| {
             let (batch, mut frames) = (batch(rows), Vec::new());
-            EncoderBuilder::new()
-                .build(batch.schema())
+            WriterBuilder::new()
+                .build_encoder(batch.schema())
                 .unwrap()
                 .encode(&batch, &mut frames)
                 .unwrap();

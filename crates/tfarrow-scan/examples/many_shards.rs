@@ -6,7 +6,7 @@
 
 use std::{env, error::Error, ops::ControlFlow, sync::Arc};
 
-use tfarrow_codec::{DecoderBuilder, Layout};
+use tfarrow_codec::{Layout, ReaderBuilder};
 use tfarrow_dataset::{ReadOptions, ShardBatchReader, ShardReader, resolve};
 use tfarrow_scan::{InferOptions, infer};
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for shard in &shards {
             let reader = ShardReader::open(shard, &ReadOptions::default())?;
             let mut rows = 0;
-            for batch in ShardBatchReader::new(reader, DecoderBuilder::new(Arc::clone(&schema)))? {
+            for batch in ShardBatchReader::new(reader, ReaderBuilder::new(Arc::clone(&schema)))? {
                 rows += batch?.num_rows();
             }
             println!("  {}: {rows} rows", shard.name.display());

@@ -25,7 +25,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_schema::{Schema, SchemaRef};
 use tfarrow_codec::{
-    Encoder, EncoderBuilder, Limits, RecordType, Records,
+    Encoder, Limits, RecordType, Records, WriterBuilder,
     schema::{RECORD_TYPE, record_type_of, role_of},
 };
 use tfarrow_columnar::{
@@ -72,7 +72,7 @@ pub(crate) struct RowFile(Arc<FileState>);
 struct FileState {
     shard: Shard,
     schema: SchemaRef,
-    builder: EncoderBuilder,
+    builder: WriterBuilder,
     groups: RowGroups,
     losses: Arc<Lock<RowLosses>>,
 }
@@ -208,12 +208,12 @@ fn states_type(schema: &Schema) -> bool {
 
 /// The builder of an encoder that changes values where it must. `record_type` is the type of the
 /// records of a schema that states none.
-fn encoder_builder(schema: &Schema, record_type: Option<RecordType>) -> EncoderBuilder {
-    let builder = EncoderBuilder::new().with_lossy(true);
+fn encoder_builder(schema: &Schema, record_type: Option<RecordType>) -> WriterBuilder {
+    let builder = WriterBuilder::new().with_lossy(true);
     record_type
         .filter(|_| !states_type(schema))
         .into_iter()
-        .fold(builder, EncoderBuilder::with_record_type)
+        .fold(builder, WriterBuilder::with_record_type)
 }
 
 /// The row groups of a file: those that no thread has taken, and those that are being read.
@@ -429,7 +429,7 @@ impl RowPart {
                     .file
                     .builder
                     .clone()
-                    .build_partial(Arc::clone(&self.file.schema))?;
+                    .build_partial_encoder(Arc::clone(&self.file.schema))?;
                 let left_out = left_out.iter().map(ToString::to_string);
                 self.file.losses.lock().left_out.extend(left_out);
                 self.encoder.insert(encoder)

@@ -11,7 +11,7 @@ use serde::{
     ser::{SerializeMap, SerializeSeq},
 };
 use tfarrow_codec::{
-    Category, DecoderBuilder, Layout, Limits, OnError, RecordType, Records, Role, Summary,
+    Category, Layout, Limits, OnError, ReaderBuilder, RecordType, Records, Role, Summary,
     VerifyCrc,
     infer::WireMessage,
     schema::{FEATURE, role_of},
@@ -157,7 +157,7 @@ impl Printer {
 
     /// Prints messages, up to one that cannot be decoded.
     fn messages(&mut self, records: Records, schema: &SchemaRef) -> Result<()> {
-        let decoder = DecoderBuilder::new(Arc::clone(schema)).with_limits(self.read.limits);
+        let decoder = ReaderBuilder::new(Arc::clone(schema)).with_limits(self.read.limits);
         let mut decoder = decoder.build_batch_decoder()?;
         match decoder.decode(&records) {
             Ok(batch) => {
@@ -302,7 +302,7 @@ fn decode(
         }
     }
     let schema = summary.schema(Layout::List, Some(record_type))?;
-    DecoderBuilder::new(schema)
+    ReaderBuilder::new(schema)
         .with_limits(limits)
         .build_batch_decoder()?
         .decode(records)

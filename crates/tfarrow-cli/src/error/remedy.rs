@@ -107,14 +107,16 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_schema::{DataType, Field, Schema, TimeUnit};
-    use tfarrow_codec::EncoderBuilder;
+    use tfarrow_codec::WriterBuilder;
 
     use super::*;
 
     #[track_caller]
     fn check(data_type: DataType, expected: &str) {
         let schema = Schema::new(vec![Field::new("x", data_type, true)]);
-        let error = EncoderBuilder::new().build(Arc::new(schema)).unwrap_err();
+        let error = WriterBuilder::new()
+            .build_encoder(Arc::new(schema))
+            .unwrap_err();
         let error = anyhow::Error::new(tfarrow_dataset::Error::codec("a.parquet", error));
         assert_eq!(
             error.to_string() + &remedy(&error),

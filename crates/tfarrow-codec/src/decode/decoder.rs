@@ -30,28 +30,28 @@ const MOST_BATCH_BYTES: usize = 1 << 30;
 ///
 /// ```
 /// use arrow_schema::{DataType, Field, Schema};
-/// use tfarrow_codec::{DecoderBuilder, OnError};
+/// use tfarrow_codec::{ReaderBuilder, OnError};
 /// # fn main() -> tfarrow_codec::Result<()> {
 /// // The schema may be inferred, or written by hand: a feature with one integer, and one with a list of floats.
 /// let floats = DataType::new_list(DataType::Float32, true);
 /// let schema = Schema::new(vec![Field::new("label", DataType::Int64, true), Field::new("embedding", floats, true)]);
-/// let decoder = DecoderBuilder::new(schema.into())
+/// let decoder = ReaderBuilder::new(schema.into())
 ///     .with_projection(vec![1])
 ///     .with_batch_size(1024)
 ///     .with_on_error(OnError::Skip)
-///     .build()?;
+///     .build_decoder()?;
 /// assert_eq!(decoder.schema().field(0).name(), "embedding");
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
-pub struct DecoderBuilder {
+pub struct ReaderBuilder {
     schema: SchemaRef,
     batch_size: usize,
     batch_bytes: usize,
     options: DecoderOptions,
 }
 
-impl DecoderBuilder {
+impl ReaderBuilder {
     /// Creates a builder of decoders to the columns of `schema`, which
     /// [`Summary::schema`](crate::Summary::schema) infers, or which the caller makes;
     /// [`schema`](crate::schema) lists the types. Features without a column are skipped and
@@ -157,7 +157,7 @@ impl DecoderBuilder {
     ///
     /// # Errors
     /// The schema has a column to which features cannot be decoded.
-    pub fn build(self) -> Result<Decoder> {
+    pub fn build_decoder(self) -> Result<Decoder> {
         let (max_records, max_bytes) = self.batch_limits();
         let frames = FrameCollector::new(max_records, max_bytes, self.options.limits);
         Ok(Decoder {
@@ -179,13 +179,13 @@ impl DecoderBuilder {
 /// next record.
 ///
 /// ```
-/// use tfarrow_codec::{DecoderBuilder, schema::raw_schema, Values, frame};
+/// use tfarrow_codec::{ReaderBuilder, schema::raw_schema, Values, frame};
 /// # fn main() -> tfarrow_codec::Result<()> {
 /// let mut stream = Vec::new();
 /// for payload in [b"one", b"two"] {
 ///     frame::write(payload, &mut stream);
 /// }
-/// let mut decoder = DecoderBuilder::new(raw_schema(Values::Binary)).build()?;
+/// let mut decoder = ReaderBuilder::new(raw_schema(Values::Binary)).build_decoder()?;
 /// let mut rows = 0;
 /// // The bytes arrive in parts of 10.
 /// for mut part in stream.chunks(10) {

@@ -17,6 +17,6 @@ mod reader;
 
 pub use self::{
     batch_decoder::BatchDecoder,
-    decoder::{Decoder, DecoderBuilder},
+    decoder::{Decoder, ReaderBuilder},
     reader::Reader,
 };

@@ -11,21 +11,21 @@ use std::{io::BufRead, sync::Arc};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::{Decoder, DecoderBuilder};
+use super::{Decoder, ReaderBuilder};
 use crate::{Error, Result};
 
 /// Reads batches from TFRecord bytes, as arrow-csv's `Reader` does from CSV: an iterator, and a
 /// [`RecordBatchReader`].
 ///
 /// The bytes must not be compressed; put a decompressor before it, or use `ShardBatchReader` of
-/// `tfarrow-dataset`. Each batch has as many rows as [`DecoderBuilder::with_batch_size`] sets,
+/// `tfarrow-dataset`. Each batch has as many rows as [`ReaderBuilder::with_batch_size`] sets,
 /// except the last one and batches of long records.
 ///
-/// Create it with [`DecoderBuilder::build_reader`]:
+/// Create it with [`ReaderBuilder::build`]:
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-/// use tfarrow_codec::{DecoderBuilder, Writer};
+/// use tfarrow_codec::{ReaderBuilder, Writer};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let column: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![1, 2, 3]));
 /// # let batch = RecordBatch::try_from_iter([("x", column)])?;
@@ -33,7 +33,7 @@ use crate::{Error, Result};
 /// # writer.write(&batch)?;
 /// # let file = writer.into_inner();
 /// // `file` is anything that implements `BufRead`: three records with the feature `x`.
-/// let reader = DecoderBuilder::new(batch.schema()).with_batch_size(2).build_reader(file.as_slice())?;
+/// let reader = ReaderBuilder::new(batch.schema()).with_batch_size(2).build(file.as_slice())?;
 /// let rows = reader.map(|batch| Ok(batch?.num_rows())).collect::<Result<Vec<_>, arrow_schema::ArrowError>>()?;
 /// assert_eq!(rows, [2, 1]);
 /// # Ok(()) }
@@ -51,16 +51,16 @@ pub struct Reader<R> {
     decoder: Decoder,
 }
 
-impl DecoderBuilder {
+impl ReaderBuilder {
     /// Builds a reader of batches. Wrap a [`File`](std::fs::File) in a
     /// [`BufReader`](std::io::BufReader).
     ///
     /// # Errors
     /// The schema has a column to which features cannot be decoded.
-    pub fn build_reader<R: BufRead>(self, input: R) -> Result<Reader<R>> {
+    pub fn build<R: BufRead>(self, input: R) -> Result<Reader<R>> {
         Ok(Reader {
             input: Some(input),
-            decoder: self.build()?,
+            decoder: self.build_decoder()?,
         })
     }
 }
@@ -72,7 +72,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Returns the errors of the records that were skipped since the last call. Records are skipped
-    /// only with [`OnError::Skip`](crate::OnError::Skip), see [`DecoderBuilder::with_on_error`].
+    /// only with [`OnError::Skip`](crate::OnError::Skip), see [`ReaderBuilder::with_on_error`].
     ///
     /// A reader that is consumed as an iterator loses them; use [`by_ref`](Iterator::by_ref) and
     /// call this method at the end.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, builder::BinaryBuilder};
 use arrow_schema::SchemaRef;
 
-use super::{Encoder, EncoderBuilder};
+use super::{Encoder, WriterBuilder};
 use crate::{
     Records, Result,
     exact::Differences,
@@ -26,7 +26,7 @@ use crate::{
 /// the original bytes.
 ///
 /// ```
-/// use tfarrow_codec::{DecoderBuilder, EncoderBuilder, ExactColumn, Layout, Records, frame, infer::infer_schema};
+/// use tfarrow_codec::{ReaderBuilder, WriterBuilder, ExactColumn, Layout, Records, frame, infer::infer_schema};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // The `tf.Example` message {"x": 1}, whose list is not packed, as no encoder of TensorFlow writes it.
 /// let payload = [10, 11, 10, 9, 10, 1, b'x', 18, 4, 26, 2, 8, 1];
@@ -34,12 +34,12 @@ use crate::{
 /// frame::write(&payload, &mut file);
 /// let schema = infer_schema(file.as_slice(), Layout::Auto, None)?;
 /// let records = Records::from_payloads([payload.as_slice()])?;
-/// let batch = DecoderBuilder::new(schema.clone()).build_batch_decoder()?.decode(&records)?;
+/// let batch = ReaderBuilder::new(schema.clone()).build_batch_decoder()?.decode(&records)?;
 ///
 /// let mut exact = ExactColumn::new(schema)?;
 /// let batch = exact.add(&batch, &records, |row| row)?;
 /// let mut encoded = Vec::new();
-/// EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut encoded)?;
+/// WriterBuilder::new().build_encoder(batch.schema())?.encode(&batch, &mut encoded)?;
 /// assert_eq!(encoded, file);
 /// # Ok(()) }
 /// ```
@@ -57,9 +57,9 @@ impl ExactColumn {
     /// Creates the column for batches of this schema, which records are decoded to.
     ///
     /// # Errors
-    /// The errors of [`EncoderBuilder::build`]: a schema that cannot be encoded.
+    /// The errors of [`WriterBuilder::build`]: a schema that cannot be encoded.
     pub fn new(schema: SchemaRef) -> Result<Self> {
-        let encoder = EncoderBuilder::new().build(SchemaRef::clone(&schema))?;
+        let encoder = WriterBuilder::new().build_encoder(SchemaRef::clone(&schema))?;
         Ok(Self {
             schema: with_exact(&schema),
             encoder,

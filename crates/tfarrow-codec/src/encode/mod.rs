@@ -41,7 +41,7 @@ mod tests;
 mod writer;
 
 pub use self::{
-    encoder::{Encoder, EncoderBuilder},
+    encoder::{Encoder, WriterBuilder},
     exact_column::ExactColumn,
     rows_schema::schema_of_rows,
     writer::Writer,

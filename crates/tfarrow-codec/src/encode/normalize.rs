@@ -16,7 +16,7 @@
 //! valid.
 //!
 //! Decimals are parsed from their digits instead of being cast, and `uint64` is reinterpreted: both
-//! are rules of `EncoderBuilder::with_lossy`, which Arrow's casts do not have.
+//! are rules of `WriterBuilder::with_lossy`, which Arrow's casts do not have.
 
 use std::sync::Arc;
 

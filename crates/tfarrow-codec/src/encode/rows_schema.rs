@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, SchemaRef};
 
-use super::EncoderBuilder;
+use super::WriterBuilder;
 use crate::{
     RecordType, Role,
     schema::{RECORD_TYPE, fields_of_examples, role_of, without_record_type},
@@ -42,9 +42,9 @@ pub fn schema_of_rows(schema: &SchemaRef) -> SchemaRef {
     let is_kept = match declared {
         None | Some(RecordType::Example | RecordType::SequenceExample) => true,
         Some(RecordType::ExampleList) => schema.fields().iter().any(|field| has_examples(field)),
-        Some(RecordType::Message | RecordType::Raw) => {
-            EncoderBuilder::new().build(Arc::clone(schema)).is_ok()
-        }
+        Some(RecordType::Message | RecordType::Raw) => WriterBuilder::new()
+            .build_encoder(Arc::clone(schema))
+            .is_ok(),
     };
     if is_kept {
         return Arc::clone(schema);
@@ -78,7 +78,7 @@ mod tests {
         let rows = schema_of_rows(&with_record_type(fields, RecordType::Raw));
         assert_eq!(record_type_of(&rows), RecordType::Example);
         assert_eq!(role_of(rows.field(0)), None);
-        assert!(EncoderBuilder::new().build(rows).is_ok());
+        assert!(WriterBuilder::new().build_encoder(rows).is_ok());
     }
 
     #[test]

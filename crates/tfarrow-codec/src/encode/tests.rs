@@ -16,7 +16,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
 
-use super::{Encoder, EncoderBuilder};
+use super::{Encoder, WriterBuilder};
 use crate::{
     Error, RecordType, Remedy, Result, Rewrite, Shape, frame,
     schema::{FEATURE, KIND, ROLE, UNSET_COLUMN, with_record_type},
@@ -87,8 +87,8 @@ fn unset(rows: &[Option<&[&str]>]) -> (Field, ArrayRef) {
     (field(UNSET_COLUMN, &column), column)
 }
 
-fn encode_with(builder: EncoderBuilder, batch: &RecordBatch) -> Result<(Vec<u8>, Encoder)> {
-    let mut encoder = builder.build(batch.schema())?;
+fn encode_with(builder: WriterBuilder, batch: &RecordBatch) -> Result<(Vec<u8>, Encoder)> {
+    let mut encoder = builder.build_encoder(batch.schema())?;
     let mut out = Vec::new();
     encoder.encode(batch, &mut out)?;
     Ok((out, encoder))
@@ -96,7 +96,7 @@ fn encode_with(builder: EncoderBuilder, batch: &RecordBatch) -> Result<(Vec<u8>,
 
 /// Checks the payloads of an encoded batch, and the CRCs of its frames.
 #[track_caller]
-fn check_with(builder: EncoderBuilder, batch: &RecordBatch, payloads: &[&[u8]]) {
+fn check_with(builder: WriterBuilder, batch: &RecordBatch, payloads: &[&[u8]]) {
     let (out, _) = encode_with(builder, batch).unwrap();
     let mut expected = Vec::new();
     payloads
@@ -107,7 +107,7 @@ fn check_with(builder: EncoderBuilder, batch: &RecordBatch, payloads: &[&[u8]]) 
 
 #[track_caller]
 fn check(batch: &RecordBatch, payloads: &[&[u8]]) {
-    check_with(EncoderBuilder::new(), batch, payloads);
+    check_with(WriterBuilder::new(), batch, payloads);
 }
 
 /// Checks that a column and one of the canonical type encode to the same bytes, also as slices.
@@ -115,7 +115,7 @@ fn check(batch: &RecordBatch, payloads: &[&[u8]]) {
 fn same(users: ArrayRef, canonical: ArrayRef) {
     let users = plain(&[("x", users)]);
     let canonical = plain(&[("x", canonical)]);
-    let encode = |batch: &RecordBatch| encode_with(EncoderBuilder::new(), batch).unwrap().0;
+    let encode = |batch: &RecordBatch| encode_with(WriterBuilder::new(), batch).unwrap().0;
     assert_eq!(encode(&users), encode(&canonical));
     for from in 0..users.num_rows() {
         let count = users.num_rows() - from - 1;
@@ -128,7 +128,7 @@ fn same(users: ArrayRef, canonical: ArrayRef) {
 }
 
 #[track_caller]
-fn refused_with(builder: EncoderBuilder, batch: &RecordBatch, message: &str) -> Error {
+fn refused_with(builder: WriterBuilder, batch: &RecordBatch, message: &str) -> Error {
     let error = encode_with(builder, batch).unwrap_err();
     assert_eq!(error.to_string(), message);
     error
@@ -136,7 +136,7 @@ fn refused_with(builder: EncoderBuilder, batch: &RecordBatch, message: &str) -> 
 
 #[track_caller]
 fn refused(column: ArrayRef, message: &str) -> Error {
-    refused_with(EncoderBuilder::new(), &plain(&[("x", column)]), message)
+    refused_with(WriterBuilder::new(), &plain(&[("x", column)]), message)
 }
 
 /// A rewrite of the column `x`.
@@ -151,12 +151,11 @@ fn rewrite(with: Rewrite) -> Remedy {
 #[track_caller]
 fn lossy(column: ArrayRef, canonical: ArrayRef, what: &str, times: u64) {
     let (out, encoder) = encode_with(
-        EncoderBuilder::new().with_lossy(true),
+        WriterBuilder::new().with_lossy(true),
         &plain(&[("x", column)]),
     )
     .unwrap();
-    let (expected, exact) =
-        encode_with(EncoderBuilder::new(), &plain(&[("x", canonical)])).unwrap();
+    let (expected, exact) = encode_with(WriterBuilder::new(), &plain(&[("x", canonical)])).unwrap();
     assert_eq!(out, expected);
     assert_eq!(encoder.losses().collect::<Vec<_>>(), [("x", what, times)]);
     assert_eq!(exact.losses().count(), 0);
@@ -200,7 +199,7 @@ fn every_byte_of_a_file_is_as_expected() {
     // As TensorFlow's TFRecordWriter writes Example { features { feature { key: "x" value {
     // int64_list { value: [7] }}}}}.
     let (out, encoder) = encode_with(
-        EncoderBuilder::new(),
+        WriterBuilder::new(),
         &plain(&[("x", array(Int64Array::from(vec![7])))]),
     )
     .unwrap();
@@ -328,10 +327,10 @@ fn a_feature_named_as_unset_must_have_no_value() {
     );
     let message = "feature \"_tfarrow_unset\": row 1 has the name \"a\", of a feature that has a value; null one of the two";
     assert_eq!(
-        refused_with(EncoderBuilder::new(), &batch, message).remedies(),
+        refused_with(WriterBuilder::new(), &batch, message).remedies(),
         [Remedy::AllowLossy]
     );
-    let (out, encoder) = encode_with(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
+    let (out, encoder) = encode_with(WriterBuilder::new().with_lossy(true), &batch).unwrap();
     let mut expected = Vec::new();
     frame::write(b"", &mut expected);
     frame::write(
@@ -379,11 +378,11 @@ fn sequence_examples_are_encoded() {
         &batch(columns.clone(), Some(RecordType::SequenceExample)),
         &payloads,
     );
-    let asked = EncoderBuilder::new().with_record_type(RecordType::SequenceExample);
+    let asked = WriterBuilder::new().with_record_type(RecordType::SequenceExample);
     check_with(asked, &batch(columns.clone(), None), &payloads);
     let message =
         "feature \"s\": a list of lists is a feature list, which a tf.Example does not have";
-    let error = refused_with(EncoderBuilder::new(), &batch(columns, None), message);
+    let error = refused_with(WriterBuilder::new(), &batch(columns, None), message);
     let flatten = Remedy::Rewrite {
         column: "s".to_owned(),
         with: Rewrite::Flatten,
@@ -426,7 +425,7 @@ fn raw_records_are_written_unchanged() {
         Some(RecordType::Raw),
     );
     check(&raw, &[b"any", b""]);
-    let asked = EncoderBuilder::new().with_record_type(RecordType::Raw);
+    let asked = WriterBuilder::new().with_record_type(RecordType::Raw);
     let texts = array(StringViewArray::from(vec![
         "any",
         "long enough to be no inline view",
@@ -459,7 +458,7 @@ fn raw_records_are_written_unchanged() {
         "x",
         array(BinaryArray::from_opt_vec(vec![Some(b"a"), None])),
     )]);
-    let asked = EncoderBuilder::new().with_record_type(RecordType::Raw);
+    let asked = WriterBuilder::new().with_record_type(RecordType::Raw);
     let message = "feature \"x\": row 1 has null in place of a record; leave the row out";
     assert_eq!(
         refused_with(asked.clone(), &nulls, message).remedies(),
@@ -727,7 +726,7 @@ fn columns_of_the_type_null_have_no_values() {
         [rewrite(Rewrite::SomeType), Remedy::AllowLossy]
     );
     let (out, encoder) = encode_with(
-        EncoderBuilder::new().with_lossy(true),
+        WriterBuilder::new().with_lossy(true),
         &plain(&[("x", Arc::clone(&empty))]),
     )
     .unwrap();
@@ -820,11 +819,11 @@ fn doubles_that_are_not_exact_are_rejected_or_rounded() {
         2,
     );
     // Rounding may be the only change that is allowed.
-    let rounding = EncoderBuilder::new().with_rounding(true);
+    let rounding = WriterBuilder::new().with_rounding(true);
     let (rounded, encoder) = encode_with(rounding.clone(), &plain(&[("x", column())])).unwrap();
     assert_eq!(
         rounded,
-        encode_with(EncoderBuilder::new(), &plain(&[("x", canonical)]))
+        encode_with(WriterBuilder::new(), &plain(&[("x", canonical)]))
             .unwrap()
             .0
     );
@@ -916,7 +915,7 @@ fn structs_maps_and_deep_lists_are_rejected() {
     ];
     let message = "feature \"x\": a feature cannot hold Struct(\"a\": Int64, \"b'\\\"\": Int64)";
     let structs = array(StructArray::from(fields));
-    let builder = EncoderBuilder::new().with_lossy(true);
+    let builder = WriterBuilder::new().with_lossy(true);
     let error = encode_with(builder, &plain(&[("x", Arc::clone(&structs))])).unwrap_err();
     let fields = Rewrite::Fields(vec!["a".to_owned(), "b'\"".to_owned()]);
     assert_eq!(
@@ -944,7 +943,7 @@ fn two_columns_of_one_feature_are_rejected() {
         (field("b", &column()).with_metadata(metadata), column()),
     ];
     let message = "feature \"b\": a second column for the feature \"a\"; rename one of them";
-    refused_with(EncoderBuilder::new(), &batch(columns, None), message);
+    refused_with(WriterBuilder::new(), &batch(columns, None), message);
 }
 
 #[test]
@@ -957,7 +956,7 @@ fn a_record_of_two_gigabytes_is_rejected() {
     }
     let column = lists(array(views.finish()), &[0, 1, 2049], &[true, true]);
     let batch = plain(&[("x", column)]);
-    let mut encoder = EncoderBuilder::new().build(batch.schema()).unwrap();
+    let mut encoder = WriterBuilder::new().build_encoder(batch.schema()).unwrap();
     let mut out = b"before".to_vec();
     let error = encoder.encode(&batch, &mut out).unwrap_err();
     let message =
@@ -969,7 +968,9 @@ fn a_record_of_two_gigabytes_is_rejected() {
 #[test]
 fn records_are_counted_over_batches() {
     let batch = |value| plain(&[("x", array(Float64Array::from(vec![0.5, value])))]);
-    let mut encoder = EncoderBuilder::new().build(batch(0.5).schema()).unwrap();
+    let mut encoder = WriterBuilder::new()
+        .build_encoder(batch(0.5).schema())
+        .unwrap();
     let mut out = Vec::new();
     encoder.encode(&batch(0.5), &mut out).unwrap();
     let before = out.clone();
@@ -980,8 +981,8 @@ fn records_are_counted_over_batches() {
 
 #[test]
 fn another_schema_is_rejected() {
-    let mut encoder = EncoderBuilder::new()
-        .build(plain(&[("x", ints(&[]))]).schema())
+    let mut encoder = WriterBuilder::new()
+        .build_encoder(plain(&[("x", ints(&[]))]).schema())
         .unwrap();
     for other in [
         plain(&[("x", floats(&[]))]),

@@ -12,7 +12,7 @@ use std::io::Write;
 use arrow_array::{RecordBatch, RecordBatchWriter};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::{Encoder, EncoderBuilder};
+use super::{Encoder, WriterBuilder};
 use crate::Result;
 
 /// Writes batches as TFRecord bytes, as arrow-csv's `Writer` does as CSV.
@@ -42,12 +42,12 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Creates a writer of batches of this schema, with the defaults of [`EncoderBuilder`].
+    /// Creates a writer of batches of this schema, with the defaults of [`WriterBuilder`].
     ///
     /// # Errors
-    /// The errors of [`EncoderBuilder::build`].
+    /// The errors of [`WriterBuilder::build`].
     pub fn new(output: W, schema: SchemaRef) -> Result<Self> {
-        EncoderBuilder::new().build_writer(output, schema)
+        WriterBuilder::new().build(output, schema)
     }
 
     /// Writes a framed record for each row. Nothing of a batch is written if it cannot be encoded.
@@ -91,16 +91,16 @@ impl<W: Write> RecordBatchWriter for Writer<W> {
     }
 }
 
-impl EncoderBuilder {
+impl WriterBuilder {
     /// Builds a writer of batches of this schema. Wrap a [`File`](std::fs::File) only if batches
     /// are very small: each batch is written at once.
     ///
     /// # Errors
-    /// The errors of [`build`](Self::build).
-    pub fn build_writer<W: Write>(self, output: W, schema: SchemaRef) -> Result<Writer<W>> {
+    /// The errors of [`build_encoder`](Self::build_encoder).
+    pub fn build<W: Write>(self, output: W, schema: SchemaRef) -> Result<Writer<W>> {
         Ok(Writer {
             output,
-            encoder: self.build(schema)?,
+            encoder: self.build_encoder(schema)?,
             frames: Vec::new(),
         })
     }

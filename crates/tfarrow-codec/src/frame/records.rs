@@ -62,7 +62,7 @@ impl Records {
     ///
     /// ```
     /// use arrow_array::{cast::AsArray, types::Int64Type};
-    /// use tfarrow_codec::{DecoderBuilder, Layout, Records, Summary, VerifyCrc};
+    /// use tfarrow_codec::{ReaderBuilder, Layout, Records, Summary, VerifyCrc};
     /// # fn main() -> tfarrow_codec::Result<()> {
     /// // Two `tf.Example` messages, {"x": 1} and {"x": 2}.
     /// let example = |x: u8| [10, 12, 10, 10, 10, 1, b'x', 18, 5, 26, 3, 10, 1, x];
@@ -71,7 +71,7 @@ impl Records {
     /// let mut summary = Summary::new(0);
     /// summary.observe(&records, VerifyCrc::Never)?;
     /// let schema = summary.schema(Layout::Auto, None)?;
-    /// let batch = DecoderBuilder::new(schema).build_batch_decoder()?.decode(&records)?;
+    /// let batch = ReaderBuilder::new(schema).build_batch_decoder()?.decode(&records)?;
     /// assert_eq!(batch.column(0).as_primitive::<Int64Type>().values(), &[1, 2]);
     /// # Ok(()) }
     /// ```

@@ -19,7 +19,7 @@
 //! # let column: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![1, 2, 3]));
 //! # let batch = RecordBatch::try_from_iter([("x", column)])?;
 //! # let mut stream = Vec::new();
-//! # tfarrow_codec::EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut stream)?;
+//! # tfarrow_codec::WriterBuilder::new().build_encoder(batch.schema())?.encode(&batch, &mut stream)?;
 //! // A stream of three records with one feature.
 //! let mut summary = Summary::new(0);
 //! for records in frame::records(&stream, Limits::default()) {
@@ -554,7 +554,7 @@ impl Summary {
 
     /// Returns whether the [schema](Self::schema) of the records so far is suitable for any larger
     /// data set all records of which fit it. A record fits if a
-    /// [strict](crate::DecoderBuilder::with_strict) decoder of the schema reads it without an
+    /// [strict](crate::ReaderBuilder::with_strict) decoder of the schema reads it without an
     /// error, without [unknown](crate::BatchDecoder::unknown_features) or
     /// [excess](crate::BatchDecoder::excess_features) features, and without [features without a
     /// kind that no column names](crate::BatchDecoder::lost_unset).

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
-use tfarrow_codec::{BATCH_CELLS, Category, DecoderBuilder, VerifyCrc};
+use tfarrow_codec::{BATCH_CELLS, Category, ReaderBuilder, VerifyCrc};
 use tfarrow_testkit::{
     arrow, config,
     corrupt::{halves, piece_sizes, pieces},
@@ -15,8 +15,8 @@ use tfarrow_testkit::{
 use crate::support::{WAYS, chunks, decode, finish, push, schema_of, small};
 
 /// Decodes a file that arrives in pieces.
-fn decode_pieces(pieces: &[&[u8]], builder: DecoderBuilder) -> Vec<RecordBatch> {
-    let mut decoder = builder.build().unwrap();
+fn decode_pieces(pieces: &[&[u8]], builder: ReaderBuilder) -> Vec<RecordBatch> {
+    let mut decoder = builder.build_decoder().unwrap();
     let mut batches: Vec<_> = pieces
         .iter()
         .flat_map(|piece| push(&mut decoder, piece).unwrap())
@@ -38,7 +38,7 @@ proptest! {
         let file = set.file();
         for way in [WAYS[0], WAYS[3]] {
             let schema = schema_of(&file, set.sequence, way).unwrap();
-            let builder = DecoderBuilder::new(schema).with_batch_size(batch_size).with_batch_bytes(batch_bytes);
+            let builder = ReaderBuilder::new(schema).with_batch_size(batch_size).with_batch_bytes(batch_bytes);
             let whole = decode(&file, builder.clone()).unwrap();
             prop_assert_eq!(&decode_pieces(&pieces(&file, &sizes), builder), &whole);
         }
@@ -52,7 +52,7 @@ proptest! {
         let cut = chunks(&file, 4096).unwrap();
         prop_assert_eq!(cut.iter().flat_map(|records| records.iter()).collect::<Vec<_>>(), payloads.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let schema = tfarrow_codec::schema::raw_schema(tfarrow_codec::Values::BinaryView);
-        let builder = DecoderBuilder::new(schema).with_batch_bytes(4096);
+        let builder = ReaderBuilder::new(schema).with_batch_bytes(4096);
         let batches = decode_pieces(&pieces(&file, &sizes), builder.clone());
         prop_assert_eq!(&batches, &decode(&file, builder).unwrap());
         prop_assert_eq!(raw(&batches), payloads);
@@ -66,7 +66,7 @@ proptest! {
     ) {
         let (file, payloads) = (set.file(), set.payloads());
         let schema = schema_of(&file, set.sequence, WAYS[0]).unwrap();
-        let builder = DecoderBuilder::new(schema).with_batch_size(batch_size).with_batch_bytes(batch_bytes);
+        let builder = ReaderBuilder::new(schema).with_batch_size(batch_size).with_batch_bytes(batch_bytes);
         let batches = decode(&file, builder).unwrap();
         let mut rest: Vec<_> = payloads.iter().map(|payload| payload.len() + 16).collect();
         for batch in &batches {
@@ -87,7 +87,7 @@ proptest! {
     #[test]
     fn a_flush_anywhere_loses_nothing(set in generate::data_sets(), sizes in piece_sizes()) {
         let file = set.file();
-        let mut decoder = DecoderBuilder::new(schema_of(&file, set.sequence, WAYS[2]).unwrap()).build().unwrap();
+        let mut decoder = ReaderBuilder::new(schema_of(&file, set.sequence, WAYS[2]).unwrap()).build_decoder().unwrap();
         let mut batches = Vec::new();
         for piece in pieces(&file, &sizes) {
             batches.extend(push(&mut decoder, piece).unwrap());
@@ -104,7 +104,7 @@ fn every_two_halves_give_the_same_batches() {
         let file = small(sequence).file();
         for way in WAYS {
             let builder =
-                DecoderBuilder::new(schema_of(&file, sequence, way).unwrap()).with_batch_size(2);
+                ReaderBuilder::new(schema_of(&file, sequence, way).unwrap()).with_batch_size(2);
             let whole = decode(&file, builder.clone()).unwrap();
             assert_eq!(
                 whole.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(),
@@ -128,7 +128,7 @@ fn batches_have_the_configured_number_of_rows() {
     let record = small(false).payloads().remove(0);
     let file = tfarrow_testkit::frame::file(vec![&record; 20_000]);
     assert!(file.len() > 1 << 20);
-    let builder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
+    let builder = ReaderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
     for piece in [1000, 1 << 16, file.len()] {
         let pieces: Vec<_> = file.chunks(piece).collect();
         let rows: Vec<_> = decode_pieces(&pieces, builder.clone())
@@ -145,9 +145,9 @@ fn batches_have_the_configured_number_of_rows() {
 fn no_bytes_are_taken_only_if_the_batch_is_full() {
     let file = tfarrow_testkit::frame::file([&b""[..]; 10]);
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
-    let mut decoder = DecoderBuilder::new(schema)
+    let mut decoder = ReaderBuilder::new(schema)
         .with_batch_size(4)
-        .build()
+        .build_decoder()
         .unwrap();
     assert_eq!(
         (decoder.capacity(), decoder.decode(&file).unwrap()),
@@ -180,12 +180,12 @@ fn wide_batches_have_few_rows() {
     let field = |number: usize| Field::new(format!("f{number}"), DataType::Int64, true);
     let schema = Arc::new(Schema::new((0..columns).map(field).collect::<Vec<_>>()));
     let file = tfarrow_testkit::frame::file([&b""[..]; 300]);
-    let batches = decode(&file, DecoderBuilder::new(Arc::clone(&schema))).unwrap();
+    let batches = decode(&file, ReaderBuilder::new(Arc::clone(&schema))).unwrap();
     let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
     assert_eq!(rows, [104, 104, 92]);
     assert!(rows.iter().all(|rows| rows * columns <= BATCH_CELLS));
     // Columns outside of the projection take none.
-    let batches = decode(&file, DecoderBuilder::new(schema).with_projection(vec![7])).unwrap();
+    let batches = decode(&file, ReaderBuilder::new(schema).with_projection(vec![7])).unwrap();
     assert_eq!(
         batches
             .iter()
@@ -201,8 +201,8 @@ fn records_before_a_corrupt_length_are_flushed_before_the_error() {
     let mut file = small(false).file();
     let at = crate::support::offsets(&small(false).payloads())[2] as usize;
     file[at] ^= 1;
-    let mut decoder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap())
-        .build()
+    let mut decoder = ReaderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap())
+        .build_decoder()
         .unwrap();
     let taken = decoder.decode(&file).unwrap();
     assert_eq!(decoder.capacity(), 0);
@@ -224,7 +224,7 @@ fn records_before_a_corrupt_length_are_flushed_before_the_error() {
 #[test]
 fn an_empty_stream_has_no_batches() {
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
-    assert_eq!(decode(&[], DecoderBuilder::new(schema)).unwrap(), []);
+    assert_eq!(decode(&[], ReaderBuilder::new(schema)).unwrap(), []);
     assert!(chunks(&[], 1 << 20).unwrap().is_empty());
 }
 
@@ -241,7 +241,7 @@ fn records_have_the_same_positions_after_any_split() {
     assert_eq!(rest.data(0), records.data(1));
     assert!(records.data(3).is_none());
     assert!(rest.verify(VerifyCrc::Always).is_ok());
-    let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap());
+    let builder = ReaderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap());
     let mut decoder = builder.build_batch_decoder().unwrap();
     let parts = [&first, &rest].map(|records| decoder.decode(records).unwrap());
     assert_eq!(arrow::rows_from_batches(&parts).unwrap(), set.rows);

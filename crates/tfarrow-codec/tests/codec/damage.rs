@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use proptest::{collection::vec, prelude::*};
 use tfarrow_codec::{
-    Category, Decoder, DecoderBuilder, Error, ErrorKind, FrameBuffer, Layout, Limits, Summary,
+    Category, Decoder, Error, ErrorKind, FrameBuffer, Layout, Limits, ReaderBuilder, Summary,
     VerifyCrc, WireError,
 };
 use tfarrow_testkit::{
@@ -17,8 +17,8 @@ use tfarrow_testkit::{
 use crate::support::{WAYS, chunks, finish, offsets, push, record_type, schema_of, small, summary};
 
 /// Decodes one record a batch until the first error.
-fn decode_all(file: &[u8], builder: DecoderBuilder) -> (Vec<RecordBatch>, Result<(), Error>) {
-    let mut decoder = builder.with_batch_size(1).build().unwrap();
+fn decode_all(file: &[u8], builder: ReaderBuilder) -> (Vec<RecordBatch>, Result<(), Error>) {
+    let mut decoder = builder.with_batch_size(1).build_decoder().unwrap();
     let mut batches = Vec::new();
     let result = drive(&mut decoder, file, &mut batches);
     (batches, result)
@@ -48,7 +48,7 @@ fn any_flipped_bit_is_an_error() {
         let set = small(sequence);
         let (file, offsets) = (set.file(), offsets(&set.payloads()));
         for way in [WAYS[0], WAYS[3]] {
-            let builder = DecoderBuilder::new(schema_of(&file, sequence, way).unwrap());
+            let builder = ReaderBuilder::new(schema_of(&file, sequence, way).unwrap());
             for (bit, damaged) in flips(&file) {
                 let (batches, result) = decode_all(&damaged, builder.clone());
                 let error = result.expect_err("a flipped bit is found");
@@ -82,7 +82,7 @@ fn any_truncation_is_an_error() {
     for sequence in [false, true] {
         let set = small(sequence);
         let (file, offsets) = (set.file(), offsets(&set.payloads()));
-        let builder = DecoderBuilder::new(schema_of(&file, sequence, WAYS[0]).unwrap());
+        let builder = ReaderBuilder::new(schema_of(&file, sequence, WAYS[0]).unwrap());
         for cut in cuts(&file) {
             let (batches, result) = decode_all(cut, builder.clone());
             let record = offsets
@@ -118,7 +118,7 @@ fn any_truncation_is_an_error() {
 fn crcs_are_checked_as_configured() {
     let set = small(false);
     let (file, offsets) = (set.file(), offsets(&set.payloads()));
-    let builder = DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap());
+    let builder = ReaderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap());
     // A bit of the first record's last value: the record still parses.
     let damaged = flip(&file, (offsets[1] as usize - 4 - 8) * 8);
     let data_crc = flip(&file, offsets[1] as usize * 8 - 1);
@@ -148,7 +148,7 @@ fn crcs_are_checked_as_configured() {
 
 #[test]
 fn a_long_length_takes_no_memory_before_its_bytes_arrive() {
-    let builder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
+    let builder = ReaderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
     for (length, category) in [
         (1u64 << 30, Category::Truncated),
         (1 << 31, Category::Limit),
@@ -247,7 +247,7 @@ proptest! {
     #[test]
     fn random_bytes_are_not_a_file(bytes in vec(any::<u8>(), 1..300)) {
         prop_assert!(summary(&bytes).is_err());
-        let builder = DecoderBuilder::new(schema_of(&small(true).file(), true, WAYS[0]).unwrap());
+        let builder = ReaderBuilder::new(schema_of(&small(true).file(), true, WAYS[0]).unwrap());
         prop_assert!(decode_all(&bytes, builder).1.is_err());
     }
 
@@ -257,7 +257,7 @@ proptest! {
         prop_assert_eq!(summary(&file).unwrap().records(), payloads.len() as u64);
         for sequence in [false, true] {
             let schema = schema_of(&small(sequence).file(), sequence, WAYS[way]).unwrap();
-            let (batches, result) = decode_all(&file, DecoderBuilder::new(schema));
+            let (batches, result) = decode_all(&file, ReaderBuilder::new(schema));
             prop_assert!(result.is_ok() || batches.len() < payloads.len());
         }
     }
@@ -282,12 +282,12 @@ proptest! {
         }
         match (summary.schema(WAYS[way].0, Some(record_type(set.sequence))), read(&payload)) {
             (Ok(schema), Ok(row)) if summary.first_unparsable().is_none() => {
-                let (batches, result) = decode_all(&file, DecoderBuilder::new(schema));
+                let (batches, result) = decode_all(&file, ReaderBuilder::new(schema));
                 prop_assert!(result.is_ok(), "{result:?}");
                 prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), [row]);
             }
             (Ok(schema), _) => {
-                let (batches, result) = decode_all(&file, DecoderBuilder::new(schema));
+                let (batches, result) = decode_all(&file, ReaderBuilder::new(schema));
                 prop_assert!(result.is_ok() || batches.is_empty());
             }
             (Err(error), _) => prop_assert!(matches!(error.kind(), ErrorKind::MixedKinds(_)), "{error}"),
@@ -301,7 +301,7 @@ proptest! {
         let file = frame::file([edited(&payload, &edits)]);
         let readable = summary(&file).unwrap();
         if let Ok(schema) = readable.schema(Layout::List, Some(record_type(true))) {
-            let result = decode_all(&file, DecoderBuilder::new(schema)).1;
+            let result = decode_all(&file, ReaderBuilder::new(schema)).1;
             if readable.first_unparsable().is_none() {
                 prop_assert!(result.is_ok(), "{result:?}");
             }
@@ -315,7 +315,7 @@ fn a_decoder_can_be_used_after_a_record_that_does_not_fit() {
     let records = &chunks(&set.file(), 1 << 20).unwrap()[0];
     let bad = frame::file([&b"\x0a\x02\x0a\x09"[..]]);
     let bad = &chunks(&bad, 1 << 20).unwrap()[0];
-    let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap());
+    let builder = ReaderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap());
     let mut decoder = builder.build_batch_decoder().unwrap();
     let first = decoder.decode(records).unwrap();
     assert!(decoder.decode(bad).is_err());
@@ -326,8 +326,8 @@ fn a_decoder_can_be_used_after_a_record_that_does_not_fit() {
 fn errors_are_returned_after_the_records_before_them() {
     let set = small(false);
     let file = flip(&set.file(), (set.file().len() - 1) * 8);
-    let mut decoder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap())
-        .build()
+    let mut decoder = ReaderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap())
+        .build_decoder()
         .unwrap();
     assert!(push(&mut decoder, &file).is_ok());
     assert!(finish(&mut decoder).is_err());

@@ -3,7 +3,7 @@
 use arrow_array::Array;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
-use tfarrow_codec::{DecoderBuilder, Layout, Limits, OnConflict, RecordType};
+use tfarrow_codec::{Layout, Limits, OnConflict, ReaderBuilder, RecordType};
 use tfarrow_testkit::{
     arrow, config, frame,
     generate::{self, DataSet},
@@ -72,7 +72,7 @@ fn a_schema_may_have_more_columns_than_the_limit() {
     assert_eq!(schema.fields().len(), 18);
     let records = chunks(&file, 1 << 20).unwrap();
     let decode = |limits| {
-        let mut decoder = DecoderBuilder::new(std::sync::Arc::clone(&schema))
+        let mut decoder = ReaderBuilder::new(std::sync::Arc::clone(&schema))
             .with_limits(limits)
             .build_batch_decoder()
             .unwrap();

@@ -6,7 +6,7 @@ use std::fs;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use proptest::prelude::*;
-use tfarrow_codec::{DecoderBuilder, EncoderBuilder, OnConflict, Result, Values, schema};
+use tfarrow_codec::{OnConflict, ReaderBuilder, Result, Values, WriterBuilder, schema};
 use tfarrow_testkit::{
     arrow, config, frame,
     generate::{self, DataSet},
@@ -21,7 +21,7 @@ use crate::support::{WAYS, decode, decode_way, record_type, schema_of, small, su
 fn encode(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(first) = batches.first() {
-        let mut encoder = EncoderBuilder::new().build(first.schema())?;
+        let mut encoder = WriterBuilder::new().build_encoder(first.schema())?;
         batches
             .iter()
             .try_for_each(|batch| encoder.encode(batch, &mut bytes))?;
@@ -52,7 +52,7 @@ proptest! {
         let file = set.odd_file(&mut Choices::new(&tape));
         for way in WAYS {
             let schema = schema_of(&file, set.sequence, way).unwrap();
-            let batches = decode(&file, DecoderBuilder::new(schema).with_batch_size(batch_size)).unwrap();
+            let batches = decode(&file, ReaderBuilder::new(schema).with_batch_size(batch_size)).unwrap();
             let encoded = encode(&batches).unwrap();
             prop_assert_eq!(rows(&encoded, set.sequence), &set.rows[..], "{:?}", way);
             // A second round trip starts from the encoded file.
@@ -69,7 +69,7 @@ proptest! {
             let summary = summary(&file).unwrap();
             let schema = summary.schema_with(layout, Some(record_type(set.sequence)), OnConflict::Split).unwrap();
             let schema = schema::with_views(&schema, views);
-            let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_batch_size(batch_size);
+            let builder = ReaderBuilder::new(SchemaRef::clone(&schema)).with_batch_size(batch_size);
             let batches = decode(&file, builder.clone()).unwrap();
             prop_assert_eq!(rows(&encode(&batches).unwrap(), set.sequence), &set.rows[..], "{:?}", layout);
             // Each column decodes alone to the same values as with the others.
@@ -90,7 +90,7 @@ proptest! {
         let expected = encode(&decode_way(&file, set.sequence, WAYS[0]).unwrap()).unwrap();
         for way in WAYS {
             let schema = schema_of(&file, set.sequence, way).unwrap();
-            let batches = decode(&file, DecoderBuilder::new(schema).with_batch_size(batch_size)).unwrap();
+            let batches = decode(&file, ReaderBuilder::new(schema).with_batch_size(batch_size)).unwrap();
             prop_assert_eq!(&encode(&batches).unwrap(), &expected, "{:?}", way);
         }
         prop_assert_eq!(&encode(&decode_way(&expected, set.sequence, WAYS[0]).unwrap()).unwrap(), &expected);
@@ -112,7 +112,7 @@ proptest! {
     fn raw_records_have_a_round_trip(payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..5)) {
         let file = frame::file(&payloads);
         for values in [Values::Binary, Values::BinaryView] {
-            let batches = decode(&file, DecoderBuilder::new(schema::raw_schema(values))).unwrap();
+            let batches = decode(&file, ReaderBuilder::new(schema::raw_schema(values))).unwrap();
             prop_assert_eq!(&encode(&batches).unwrap(), &file);
         }
     }
@@ -200,7 +200,10 @@ fn the_encoder_has_the_record_type_of_the_schema() {
     for sequence in [false, true] {
         let schema = schema_of(&small(sequence).file(), sequence, WAYS[0]).unwrap();
         assert_eq!(
-            EncoderBuilder::new().build(schema).unwrap().record_type(),
+            WriterBuilder::new()
+                .build_encoder(schema)
+                .unwrap()
+                .record_type(),
             record_type(sequence)
         );
     }

@@ -5,9 +5,7 @@ use std::{fs, sync::Arc};
 use arrow_array::{BinaryArray, RecordBatch, cast::AsArray};
 use arrow_schema::SchemaRef;
 use proptest::prelude::*;
-use tfarrow_codec::{
-    DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Records, Remedy, Result,
-};
+use tfarrow_codec::{Encoder, ExactColumn, ReaderBuilder, Records, Remedy, Result, WriterBuilder};
 use tfarrow_testkit::{
     config, frame, generate, golden,
     odd_wire::{Choices, tapes},
@@ -16,7 +14,7 @@ use tfarrow_testkit::{
 use crate::support::{WAYS, chunks, schema_of, testdata};
 
 fn exact(records: &[Records], schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
-    let mut decoder = DecoderBuilder::new(Arc::clone(schema)).build_batch_decoder()?;
+    let mut decoder = ReaderBuilder::new(Arc::clone(schema)).build_batch_decoder()?;
     let mut column = ExactColumn::new(Arc::clone(schema))?;
     records
         .iter()
@@ -25,9 +23,9 @@ fn exact(records: &[Records], schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
 }
 
 fn encoder(batches: &[RecordBatch], lossy: bool) -> Encoder {
-    EncoderBuilder::new()
+    WriterBuilder::new()
         .with_lossy(lossy)
-        .build(batches[0].schema())
+        .build_encoder(batches[0].schema())
         .unwrap()
 }
 
@@ -58,11 +56,11 @@ proptest! {
             prop_assert!(encode(&batches) == file, "{:?}", way);
             // Records that the encoder has written have empty differences.
             let schema = schema_of(&file, set.sequence, way).unwrap();
-            let mut decoder = DecoderBuilder::new(Arc::clone(&schema)).build_batch_decoder().unwrap();
+            let mut decoder = ReaderBuilder::new(Arc::clone(&schema)).build_batch_decoder().unwrap();
             for records in chunks(&file, 1 << 20).unwrap() {
                 let mut plain = Vec::new();
                 let batch = decoder.decode(&records).unwrap();
-                EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut plain).unwrap();
+                WriterBuilder::new().build_encoder(batch.schema()).unwrap().encode(&batch, &mut plain).unwrap();
                 for batch in exact(&chunks(&plain, 1 << 20).unwrap(), &schema).unwrap() {
                     prop_assert!(differences(&batch).value_data().is_empty());
                 }

@@ -11,8 +11,8 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, SchemaRef};
 use proptest::prelude::*;
 use tfarrow_codec::{
-    DecoderBuilder, Encoder, EncoderBuilder, ErrorKind, ExactColumn, Layout, Limits, OnError,
-    RecordType, Records, Remedy, Role, Summary, VerifyCrc, WireError,
+    Encoder, ErrorKind, ExactColumn, Layout, Limits, OnError, ReaderBuilder, RecordType, Records,
+    Remedy, Role, Summary, VerifyCrc, WireError, WriterBuilder,
     diff::{Differ, DifferenceKind},
     schema,
 };
@@ -89,7 +89,7 @@ fn records(file: &[u8]) -> Records {
 }
 
 fn decode(file: &[u8], schema: &SchemaRef) -> RecordBatch {
-    let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_strict(true);
+    let builder = ReaderBuilder::new(SchemaRef::clone(schema)).with_strict(true);
     builder
         .build_batch_decoder()
         .unwrap()
@@ -129,7 +129,7 @@ fn shown(models: &[Model]) -> String {
 }
 
 fn encode(batch: &RecordBatch) -> (Vec<u8>, Encoder) {
-    let mut encoder = EncoderBuilder::new().build(batch.schema()).unwrap();
+    let mut encoder = WriterBuilder::new().build_encoder(batch.schema()).unwrap();
     let mut frames = Vec::new();
     encoder.encode(batch, &mut frames).unwrap();
     (frames, encoder)
@@ -154,7 +154,7 @@ proptest! {
         let schema = schema_of(&usual, (Layout::Auto, false));
         let mut choices = Choices::new(&tape);
         let odd = frame::file(models.iter().map(|model| payload(model, |row| odd_wire::record(row, false, &mut choices))));
-        let batch = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
+        let batch = ReaderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
         prop_assert_eq!(batch, decode(&usual, &schema));
     }
 
@@ -180,7 +180,7 @@ proptest! {
         let schema = schema_of(&usual, (Layout::Auto, false));
         let mut choices = Choices::new(&tape);
         let odd = frame::file(models.iter().map(|model| payload(model, |row| odd_wire::record(row, false, &mut choices))));
-        let batch = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
+        let batch = ReaderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
         let batch = ExactColumn::new(schema).unwrap().add(&batch, &records(&odd), |row| row).unwrap();
         prop_assert!(encode(&batch).0 == odd);
     }
@@ -210,7 +210,7 @@ proptest! {
         let mut rest = &bytes[..];
         let damaged: Vec<&[u8]> = payloads.iter().map(|payload| rest.split_off(..payload.len()).unwrap()).collect();
         let all = records(&frame::file(&damaged));
-        let builder = DecoderBuilder::new(schema).with_on_error(OnError::Skip);
+        let builder = ReaderBuilder::new(schema).with_on_error(OnError::Skip);
         let mut decoder = builder.clone().build_batch_decoder().unwrap();
         let batch = decoder.decode(&all).unwrap();
         // Each record alone gives the same: a row, or an error.
@@ -328,7 +328,7 @@ fn a_stated_type_reads_records_with_unknown_fields() {
             schema,
             schema_of(&frame::file([query()]), (Layout::Auto, false))
         );
-        let batch = DecoderBuilder::new(schema)
+        let batch = ReaderBuilder::new(schema)
             .build_batch_decoder()
             .unwrap()
             .decode(&all)
@@ -370,7 +370,7 @@ fn a_record_that_does_not_parse_is_named_by_its_type() {
     let (count, _, error) = found.drop_unparsable().unwrap();
     assert_eq!((count, error.to_string()), (1, message.clone()));
     let schema = schema_of(&frame::file([query()]), (Layout::Auto, false));
-    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    let mut decoder = ReaderBuilder::new(schema).build_batch_decoder().unwrap();
     assert_eq!(
         decoder.decode(&records(&file)).unwrap_err().to_string(),
         message
@@ -407,7 +407,7 @@ fn errors_name_the_example_and_its_feature() {
     let schema = schema_of(&file, (Layout::Auto, false));
     let document = example(&[("relevance", KindOneof::bytes("no number"))]);
     let odd = frame::file([query(), [query(), proto::field(1, &document)].concat()]);
-    let mut decoder = DecoderBuilder::new(SchemaRef::clone(&schema))
+    let mut decoder = ReaderBuilder::new(SchemaRef::clone(&schema))
         .build_batch_decoder()
         .unwrap();
     let error = decoder.decode(&records(&odd)).unwrap_err();
@@ -418,7 +418,7 @@ fn errors_name_the_example_and_its_feature() {
         (1, Some("examples[2].relevance"))
     );
     assert_eq!(position.offset, file.len() as u64);
-    let mut decoder = DecoderBuilder::new(schema)
+    let mut decoder = ReaderBuilder::new(schema)
         .with_on_error(OnError::Skip)
         .build_batch_decoder()
         .unwrap();
@@ -443,7 +443,7 @@ fn losses_count_once_beside_a_skipped_record() {
     .concat();
     let bad = [query(), proto::field(1, &other), proto::field(9, b"x")].concat();
     let file = frame::file([good.clone(), bad, good]);
-    let mut decoder = DecoderBuilder::new(schema)
+    let mut decoder = ReaderBuilder::new(schema)
         .with_on_error(OnError::Skip)
         .build_batch_decoder()
         .unwrap();
@@ -462,8 +462,7 @@ fn a_projection_reads_the_wanted_parts() {
     let file = frame::file([query(), query()]);
     let schema = schema_of(&file, (Layout::Auto, false));
     for wanted in [vec![0], vec![1], vec![1, 0, 1], vec![]] {
-        let builder =
-            DecoderBuilder::new(SchemaRef::clone(&schema)).with_projection(wanted.clone());
+        let builder = ReaderBuilder::new(SchemaRef::clone(&schema)).with_projection(wanted.clone());
         let batch = builder
             .build_batch_decoder()
             .unwrap()
@@ -487,12 +486,12 @@ fn lists(lengths: &[Option<usize>], x: ArrayRef, nulls: Option<NullBuffer>) -> R
 
 /// Encodes a batch as lists of examples.
 fn encode_lists(
-    builder: EncoderBuilder,
+    builder: WriterBuilder,
     batch: &RecordBatch,
 ) -> tfarrow_codec::Result<(Vec<Vec<u8>>, Encoder)> {
     let mut encoder = builder
         .with_record_type(RecordType::ExampleList)
-        .build(batch.schema())?;
+        .build_encoder(batch.schema())?;
     let mut frames = Vec::new();
     let encoded = encoder.encode(batch, &mut frames);
     assert!(encoded.is_ok() || frames.is_empty());
@@ -519,12 +518,12 @@ fn a_null_example_is_an_error_unless_losses_are_allowed() {
     let x: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
     let nulls = NullBuffer::from(vec![true, true, false, true]);
     let batch = lists(&[Some(1), Some(3)], x, Some(nulls));
-    let error = encode_lists(EncoderBuilder::new(), &batch).unwrap_err();
+    let error = encode_lists(WriterBuilder::new(), &batch).unwrap_err();
     assert_eq!(
         error.to_string(),
         "feature \"examples\": row 1 has a null in its list of examples; leave it out"
     );
-    let (records, encoder) = encode_lists(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
+    let (records, encoder) = encode_lists(WriterBuilder::new().with_lossy(true), &batch).unwrap();
     assert_eq!(
         encoder.losses().collect::<Vec<_>>(),
         [("examples", "nulls in lists dropped", 1)]
@@ -537,10 +536,10 @@ fn a_null_list_has_no_examples_whatever_is_under_the_null() {
     let x: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
     for nulls in [None, Some(NullBuffer::from(vec![true, false, true, true]))] {
         let batch = lists(&[Some(1), None, Some(2)], Arc::clone(&x), nulls);
-        let (records, encoder) = encode_lists(EncoderBuilder::new(), &batch).unwrap();
+        let (records, encoder) = encode_lists(WriterBuilder::new(), &batch).unwrap();
         assert_eq!(records, [ints(&[1]), vec![], ints(&[3, 4])]);
         assert_eq!(encoder.losses().count(), 0);
-        let (records, _) = encode_lists(EncoderBuilder::new(), &batch.slice(1, 2)).unwrap();
+        let (records, _) = encode_lists(WriterBuilder::new(), &batch.slice(1, 2)).unwrap();
         assert_eq!(records, [vec![], ints(&[3, 4])]);
     }
 }
@@ -550,7 +549,7 @@ fn lists_of_examples_may_have_any_type_of_lists() {
     let x: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
     let batch = lists(&[Some(2), None, Some(1)], x, None);
     let (item, offsets, values, nulls) = batch.column(0).as_list::<i32>().clone().into_parts();
-    let (expected, _) = encode_lists(EncoderBuilder::new(), &batch).unwrap();
+    let (expected, _) = encode_lists(WriterBuilder::new(), &batch).unwrap();
     let long = offsets
         .iter()
         .map(|offset| i64::from(*offset))
@@ -567,11 +566,11 @@ fn lists_of_examples_may_have_any_type_of_lists() {
     for lists in [long, views] {
         let batch = RecordBatch::try_from_iter([("examples", lists)]).unwrap();
         assert_eq!(
-            encode_lists(EncoderBuilder::new(), &batch).unwrap().0,
+            encode_lists(WriterBuilder::new(), &batch).unwrap().0,
             expected
         );
         assert_eq!(
-            encode_lists(EncoderBuilder::new(), &batch.slice(1, 2))
+            encode_lists(WriterBuilder::new(), &batch.slice(1, 2))
                 .unwrap()
                 .0,
             expected[1..]
@@ -581,7 +580,7 @@ fn lists_of_examples_may_have_any_type_of_lists() {
     let fixed: ArrayRef = Arc::new(FixedSizeListArray::new(item, 2, values, None));
     let batch = RecordBatch::try_from_iter([("examples", fixed)]).unwrap();
     assert_eq!(
-        encode_lists(EncoderBuilder::new(), &batch).unwrap().0,
+        encode_lists(WriterBuilder::new(), &batch).unwrap().0,
         expected[..1]
     );
 }
@@ -592,7 +591,7 @@ fn values_of_null_examples_count_no_losses() {
     let x: ArrayRef = Arc::new(Float64Array::from(vec![0.1, 0.5, 0.1, 0.1]));
     let nulls = NullBuffer::from(vec![true, true, false, true]);
     let batch = lists(&[None, Some(3)], x, Some(nulls));
-    let (_, encoder) = encode_lists(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
+    let (_, encoder) = encode_lists(WriterBuilder::new().with_lossy(true), &batch).unwrap();
     let losses: Vec<_> = encoder.losses().collect();
     assert_eq!(
         losses,
@@ -607,7 +606,7 @@ fn values_of_null_examples_count_no_losses() {
 fn an_example_that_cannot_be_written_is_named_by_its_row_and_its_place() {
     let x: ArrayRef = Arc::new(Float64Array::from(vec![0.5, 0.5, 0.5, 0.1]));
     let batch = lists(&[Some(1), Some(0), Some(3)], x, None);
-    let error = encode_lists(EncoderBuilder::new(), &batch).unwrap_err();
+    let error = encode_lists(WriterBuilder::new(), &batch).unwrap_err();
     let message = "feature \"examples[2].x\": row 2 has 0.1, which float32 cannot hold exactly";
     assert_eq!(
         (error.to_string().as_str(), error.position().record),
@@ -615,21 +614,21 @@ fn an_example_that_cannot_be_written_is_named_by_its_row_and_its_place() {
     );
     // A cast of the column would not reach a field of the structs.
     assert_eq!(error.remedies(), [Remedy::AllowLossy]);
-    let (_, encoder) = encode_lists(EncoderBuilder::new().with_rounding(true), &batch).unwrap();
+    let (_, encoder) = encode_lists(WriterBuilder::new().with_rounding(true), &batch).unwrap();
     assert_eq!(
         encoder.losses().collect::<Vec<_>>(),
         [("x", "float64 rounded to float32", 1)]
     );
-    let mut encoder = EncoderBuilder::new()
+    let mut encoder = WriterBuilder::new()
         .with_record_type(RecordType::ExampleList)
-        .build(batch.schema())
+        .build_encoder(batch.schema())
         .unwrap();
     for rounding in [false, true, false] {
         encoder.set_rounding(rounding);
         assert_eq!(encoder.encode(&batch, &mut Vec::new()).is_ok(), rounding);
     }
     let dates: ArrayRef = Arc::new(Date32Array::from(vec![1]));
-    let error = encode_lists(EncoderBuilder::new(), &lists(&[Some(1)], dates, None)).unwrap_err();
+    let error = encode_lists(WriterBuilder::new(), &lists(&[Some(1)], dates, None)).unwrap_err();
     assert_eq!(error.position().feature.as_deref(), Some("examples.x"));
     assert_eq!(error.remedies(), [Remedy::AllowLossy]);
 }
@@ -642,10 +641,10 @@ fn the_fields_of_examples_are_features() {
         let x = x.with_metadata([(schema::ROLE.to_owned(), role.to_string())].into());
         let list = schema::with_example_fields(batch.schema().field(0), vec![x].into());
         let schema = schema::with_record_type(vec![list], RecordType::ExampleList);
-        let decoder = DecoderBuilder::new(SchemaRef::clone(&schema))
+        let decoder = ReaderBuilder::new(SchemaRef::clone(&schema))
             .build_batch_decoder()
             .map(drop);
-        let encoder = EncoderBuilder::new().build(schema).map(drop);
+        let encoder = WriterBuilder::new().build_encoder(schema).map(drop);
         for built in [decoder, encoder] {
             let is_other_role =
                 matches!(&built, Err(error) if error.to_string().contains("found the role"));
@@ -707,7 +706,7 @@ fn the_cells_of_a_batch_have_a_limit() {
     );
     let file = frame::file([proto::field(1, &wide)]);
     let schema = schema_of(&file, (Layout::Auto, false));
-    let builder = DecoderBuilder::new(schema);
+    let builder = ReaderBuilder::new(schema);
     let decode = |file: &[u8]| {
         builder
             .clone()

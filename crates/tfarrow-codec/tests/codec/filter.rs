@@ -3,7 +3,7 @@
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
 use proptest::prelude::*;
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, RecordType, Values, schema};
+use tfarrow_codec::{BatchDecoder, ReaderBuilder, RecordType, Values, schema};
 use tfarrow_testkit::{
     config, generate,
     odd_wire::{Choices, tapes},
@@ -26,7 +26,7 @@ proptest! {
     ) {
         let file = set.odd_file(&mut Choices::new(&tape));
         for way in [WAYS[0], WAYS[3]] {
-            let builder = DecoderBuilder::new(schema_of(&file, set.sequence, way).unwrap());
+            let builder = ReaderBuilder::new(schema_of(&file, set.sequence, way).unwrap());
             for records in chunks(&file, 1 << 20).unwrap() {
                 let mut decoder = builder.clone().build_batch_decoder().unwrap();
                 let all = decoder.decode(&records).unwrap();
@@ -43,7 +43,7 @@ fn raw_records_and_virtual_columns_are_filtered() {
     let records = &chunks(&file, 1 << 20).unwrap()[0];
     let mask = BooleanArray::from(vec![true, false, true]);
     for values in [Values::Binary, Values::BinaryView] {
-        let mut decoder = DecoderBuilder::new(schema::raw_schema(values))
+        let mut decoder = ReaderBuilder::new(schema::raw_schema(values))
             .build_batch_decoder()
             .unwrap();
         let all = decoder.decode(records).unwrap();
@@ -53,7 +53,7 @@ fn raw_records_and_virtual_columns_are_filtered() {
         );
     }
     let none =
-        DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()).with_projection(Vec::new());
+        ReaderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()).with_projection(Vec::new());
     assert_eq!(
         none.build_batch_decoder()
             .unwrap()
@@ -83,7 +83,7 @@ fn an_error_has_the_number_of_the_record() {
     let schema = schema::with_record_type(wrong.collect(), RecordType::Example);
     let column = schema.index_of("i").unwrap();
     let records = &chunks(&file, 1 << 20).unwrap()[0];
-    let mut decoder = DecoderBuilder::new(schema)
+    let mut decoder = ReaderBuilder::new(schema)
         .with_projection(vec![column])
         .build_batch_decoder()
         .unwrap();

@@ -5,8 +5,8 @@ use std::{io, sync::Arc};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchReader, RecordBatchWriter};
 use arrow_schema::ArrowError;
 use tfarrow_codec::{
-    Category, DecoderBuilder, EncoderBuilder, Error, ErrorKind, Limits, MOST_RECORD_BYTES, Records,
-    VerifyCrc, Writer, frame,
+    Category, Error, ErrorKind, Limits, MOST_RECORD_BYTES, ReaderBuilder, Records, VerifyCrc,
+    Writer, WriterBuilder, frame,
 };
 
 /// Returns a batch of the integers in `values`, and its file.
@@ -14,8 +14,8 @@ fn numbers(values: std::ops::Range<i64>) -> (RecordBatch, Vec<u8>) {
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
     let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
     let mut bytes = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())
+    WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut bytes)
         .unwrap();
@@ -27,9 +27,9 @@ fn a_reader_returns_batches_of_the_batch_size_for_any_buffer() {
     let (batch, bytes) = numbers(0..1000);
     for capacity in [1, 7, 100, 1 << 20] {
         let input = io::BufReader::with_capacity(capacity, bytes.as_slice());
-        let reader = DecoderBuilder::new(batch.schema())
+        let reader = ReaderBuilder::new(batch.schema())
             .with_batch_size(300)
-            .build_reader(input)
+            .build(input)
             .unwrap();
         assert_eq!(
             RecordBatchReader::schema(&reader).fields(),
@@ -52,9 +52,9 @@ fn a_reader_returns_batches_of_the_batch_size_for_any_buffer() {
 fn a_reader_returns_the_batches_before_an_error_and_nothing_after_it() {
     let (batch, bytes) = numbers(0..10);
     let truncated = &bytes[..bytes.len() - 1];
-    let mut reader = DecoderBuilder::new(batch.schema())
+    let mut reader = ReaderBuilder::new(batch.schema())
         .with_batch_size(4)
-        .build_reader(truncated)
+        .build(truncated)
         .unwrap();
     let rows: Vec<_> = reader
         .by_ref()
@@ -82,8 +82,8 @@ fn a_reader_returns_the_errors_of_its_source() {
         }
     }
     let (batch, _) = numbers(0..1);
-    let mut reader = DecoderBuilder::new(batch.schema())
-        .build_reader(io::BufReader::new(Failing))
+    let mut reader = ReaderBuilder::new(batch.schema())
+        .build(io::BufReader::new(Failing))
         .unwrap();
     assert!(matches!(reader.next(), Some(Err(ArrowError::IoError(..)))));
     assert!(reader.next().is_none());

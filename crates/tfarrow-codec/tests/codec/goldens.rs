@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use tfarrow_codec::{DecoderBuilder, ErrorKind, Layout, RecordType, WireError};
+use tfarrow_codec::{ErrorKind, Layout, ReaderBuilder, RecordType, WireError};
 use tfarrow_testkit::{
     arrow, frame,
     golden::{self, Golden},
@@ -118,7 +118,7 @@ fn inference_distinguishes_examples_and_sequence_examples() {
     let raw = fs::read(testdata().join("raw.tfrecord")).unwrap();
     let schema = summary(&raw).unwrap().schema(Layout::Auto, None).unwrap();
     assert_eq!(summary(&raw).unwrap().record_type(), RecordType::Raw);
-    let batches = decode(&raw, DecoderBuilder::new(schema)).unwrap();
+    let batches = decode(&raw, ReaderBuilder::new(schema)).unwrap();
     let column = arrow_array::cast::AsArray::as_binary::<i32>(batches[0].column(0));
     assert_eq!(
         column.iter().flatten().collect::<Vec<_>>(),
@@ -170,7 +170,7 @@ fn is_refused(name: &str, file: &[u8]) -> bool {
     let like = fs::read(testdata().join(like)).unwrap();
     let results = frame::read(&like).unwrap().into_iter().map(|payload| {
         let schema = schema_of(&frame::file([payload]), sequence, WAYS[0]).unwrap();
-        decode(file, DecoderBuilder::new(schema))
+        decode(file, ReaderBuilder::new(schema))
     });
     let errors: Vec<_> = results.filter_map(Result::err).collect();
     let fits = |error: &tfarrow_codec::Error| {
@@ -276,7 +276,7 @@ fn an_error_about_kinds_has_the_place_of_each() {
 #[test]
 fn corrupt_files_have_the_expected_errors() {
     let good = fs::read(testdata().join("corrupt/good.tfrecord")).unwrap();
-    let builder = DecoderBuilder::new(schema_of(&good, false, WAYS[0]).unwrap());
+    let builder = ReaderBuilder::new(schema_of(&good, false, WAYS[0]).unwrap());
     for (name, record, message) in [
         ("length", 1, "the length's CRC is"),
         ("length_high", 1, "the length's CRC is"),

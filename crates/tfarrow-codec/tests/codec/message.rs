@@ -28,8 +28,8 @@ use prost_reflect::{
     },
 };
 use tfarrow_codec::{
-    BatchDecoder, Category, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType,
-    OnError, Records, Remedy, WireError,
+    BatchDecoder, Category, ErrorKind, Limits, MessageType, OnError, ReaderBuilder, Records,
+    Remedy, WireError, WriterBuilder,
     file_schema::with_timestamp_unit,
     schema::{DESCRIPTORS, with_views},
 };
@@ -59,7 +59,7 @@ fn schema(name: &str) -> Schema {
 }
 
 fn decoder(schema: Schema) -> BatchDecoder {
-    DecoderBuilder::new(schema.into())
+    ReaderBuilder::new(schema.into())
         .with_strict(true)
         .build_batch_decoder()
         .unwrap()
@@ -361,8 +361,8 @@ fn check(name: &str, payloads: &[Vec<u8>]) {
             .collect();
         compare(&found, &expected);
         let mut frames = Vec::new();
-        EncoderBuilder::new()
-            .build(batch.schema())
+        WriterBuilder::new()
+            .build_encoder(batch.schema())
             .unwrap()
             .encode(&batch, &mut frames)
             .unwrap();
@@ -403,7 +403,7 @@ proptest! {
     ) {
         let sound = Entropy(&sound).message(&descriptor("Shape"), 0).encode_to_vec();
         let records = Records::from_payloads([sound.as_slice(), &bytes, &sound]).unwrap();
-        let builder = DecoderBuilder::new(schema("Shape").into()).with_strict(true);
+        let builder = ReaderBuilder::new(schema("Shape").into()).with_strict(true);
         let failed = builder.clone().build_batch_decoder().unwrap().decode(&records);
         let mut skipping = builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap();
         let batch = skipping.decode(&records).unwrap();
@@ -469,7 +469,7 @@ fn a_projection_decodes_only_its_columns_and_nested_fields() {
         [Some("a"), Some("")]
     );
     assert!(rows.value(1).is_empty());
-    let mut projected = DecoderBuilder::new(shape.into())
+    let mut projected = ReaderBuilder::new(shape.into())
         .with_projection(vec![index, 0, index])
         .build_batch_decoder()
         .unwrap();
@@ -497,7 +497,7 @@ fn a_field_that_the_descriptor_does_not_define_is_an_error_or_counted() {
         error.remedies(),
         [Remedy::NewerDescriptor, Remedy::AllowLossy]
     );
-    let mut lax = DecoderBuilder::new(schema("Shape").into())
+    let mut lax = ReaderBuilder::new(schema("Shape").into())
         .build_batch_decoder()
         .unwrap();
     lax.decode(&Records::from_payloads([payload, payload]).unwrap())
@@ -533,7 +533,7 @@ fn limits_bound_the_elements_of_a_record() {
             values,
             ..Limits::default()
         };
-        let decoder = DecoderBuilder::new(schema("Shape").into())
+        let decoder = ReaderBuilder::new(schema("Shape").into())
             .with_limits(limits)
             .build_batch_decoder();
         decoder
@@ -592,7 +592,7 @@ fn the_messages_of_a_record_and_of_a_batch_have_a_limit() {
     );
     assert!(error.remedies().is_empty());
     // No limit can be raised, so that the record is skipped like a corrupt one.
-    let builder = DecoderBuilder::new(schema("Shape").into()).with_on_error(OnError::Skip);
+    let builder = ReaderBuilder::new(schema("Shape").into()).with_on_error(OnError::Skip);
     let mut skipping = builder.build_batch_decoder().unwrap();
     assert_eq!(skipping.decode(&records).unwrap().num_rows(), 2);
     let skipped: Vec<_> = skipping
@@ -668,7 +668,7 @@ fn a_batch_beyond_a_limit_is_divided() {
         values: 600,
         ..Limits::default()
     };
-    let builder = DecoderBuilder::new(schema("Shape").into())
+    let builder = ReaderBuilder::new(schema("Shape").into())
         .with_limits(limits)
         .with_on_error(OnError::Skip);
     let mut decoder = builder.build_batch_decoder().unwrap();
@@ -714,8 +714,8 @@ fn values_that_a_message_cannot_have_are_not_written() {
         let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
         let batch = RecordBatch::try_new(schema.into(), arrays).unwrap();
         let mut out = Vec::new();
-        let encoded = EncoderBuilder::new()
-            .build(batch.schema())
+        let encoded = WriterBuilder::new()
+            .build_encoder(batch.schema())
             .unwrap()
             .encode(&batch, &mut out);
         assert!(out.is_empty());
@@ -750,8 +750,8 @@ fn values_in_a_message_that_is_null_are_not_read() {
     ));
     let batch = RecordBatch::try_new(batch.schema(), columns).unwrap();
     let mut frames = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())
+    WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut frames)
         .unwrap();
@@ -787,8 +787,8 @@ fn messages_of_protobuf_are_read_as_it_reads_them() {
         )
         .unwrap();
         let mut frames = Vec::new();
-        EncoderBuilder::new()
-            .build(batch.schema())
+        WriterBuilder::new()
+            .build_encoder(batch.schema())
             .unwrap()
             .encode(&batch, &mut frames)
             .unwrap();
@@ -889,8 +889,8 @@ fn deep_messages_are_bytes_below_the_depth_that_readers_accept() {
             let record = (0..100).fold(Vec::new(), |inner, _| proto_field(&inner));
             let batch = decode(schema.as_ref().clone(), &[&record]).unwrap();
             let mut frames = Vec::new();
-            EncoderBuilder::new()
-                .build(schema)
+            WriterBuilder::new()
+                .build_encoder(schema)
                 .unwrap()
                 .encode(&batch, &mut frames)
                 .unwrap();
@@ -992,7 +992,7 @@ fn a_member_of_a_oneof_counts_by_its_wire_type_whether_or_not_it_has_a_column() 
     // {label: "a"}, then radius, which is a double: as a varint, and as a double.
     let records: [&[u8]; 2] = [b"\x5a\x01a\x48\x01", b"\x5a\x01a\x49\0\0\0\0\0\0\0\0"];
     for names in [&["label"][..], &["label", "radius"]] {
-        let mut decoder = DecoderBuilder::new(project(names).into())
+        let mut decoder = ReaderBuilder::new(project(names).into())
             .build_batch_decoder()
             .unwrap();
         let batch = decoder
@@ -1034,8 +1034,8 @@ fn a_null_value_of_a_map_is_not_written() {
     );
     let batch = RecordBatch::try_new(batch.schema(), vec![Arc::new(map)]).unwrap();
     let mut frames = Vec::new();
-    let error = EncoderBuilder::new()
-        .build(batch.schema())
+    let error = WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut frames)
         .unwrap_err();
@@ -1095,8 +1095,8 @@ fn a_map_entry_without_a_value_has_the_first_value_of_its_enum() {
         .collect();
     assert_eq!(values, ["BAD", "GOOD"]);
     let mut frames = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())
+    WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut frames)
         .unwrap();
@@ -1161,8 +1161,8 @@ fn times_have_the_unit_of_their_column() {
     ];
     assert_eq!(times.iter().collect::<Vec<_>>(), expected);
     let mut frames = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())
+    WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut frames)
         .unwrap();
@@ -1188,7 +1188,7 @@ fn columns_that_a_message_does_not_have_are_refused() {
             .map(|new| name.clone().with_name(*new))
             .collect();
         let schema = Schema::new_with_metadata(fields, shape.metadata().clone());
-        DecoderBuilder::new(schema.into())
+        ReaderBuilder::new(schema.into())
             .build_batch_decoder()
             .unwrap_err()
             .to_string()
@@ -1282,8 +1282,8 @@ fn names_of_fields_may_differ_only_in_case_or_underscores() {
         let payload = b"\x08\x05\x10\x06".as_slice();
         let batch = decode(schema.as_ref().clone(), &[payload]).unwrap();
         let mut frames = Vec::new();
-        EncoderBuilder::new()
-            .build(batch.schema())
+        WriterBuilder::new()
+            .build_encoder(batch.schema())
             .unwrap()
             .encode(&batch, &mut frames)
             .unwrap();

@@ -7,7 +7,7 @@ use arrow_array::BooleanArray;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::{prelude::*, sample::Index};
 use tfarrow_codec::{
-    Category, DecoderBuilder, Error, ErrorKind, Limits, OnError, Records, VerifyCrc,
+    Category, Error, ErrorKind, Limits, OnError, ReaderBuilder, Records, VerifyCrc,
 };
 use tfarrow_testkit::{
     arrow, config, frame, generate,
@@ -94,7 +94,7 @@ proptest! {
         let Ok(schema) = schema_of(&frame::file(&payloads[..sampled]), set.sequence, WAYS[way]) else { return Ok(()) };
         let first = set.rows.iter().position(|row| !misfits(&schema, row).is_empty());
 
-        let mut decoder = DecoderBuilder::new(Arc::clone(&schema)).with_batch_size(1).build().unwrap();
+        let mut decoder = ReaderBuilder::new(Arc::clone(&schema)).with_batch_size(1).build_decoder().unwrap();
         let mut batches = Vec::new();
         let error = decode_until_error(&mut decoder, &frame::file(&payloads), &mut batches);
         let expected: Vec<_> = set.rows[..first.unwrap_or(set.rows.len())].iter().map(|row| kept(&schema, row)).collect();
@@ -150,7 +150,7 @@ fn second(one: ModelValue, two: ModelValue) -> Error {
     };
     let file = set.file();
     let schema = schema_of(&frame::file(&set.payloads()[..1]), false, WAYS[2]).unwrap();
-    let mut decoder = DecoderBuilder::new(schema).build().unwrap();
+    let mut decoder = ReaderBuilder::new(schema).build_decoder().unwrap();
     let error = push(&mut decoder, &file)
         .and_then(|_| finish(&mut decoder))
         .unwrap_err();
@@ -221,7 +221,7 @@ fn kinds_of_steps_must_be_that_of_the_column() {
     };
     let schema = schema_of(&frame::file(&set.payloads()[..1]), true, WAYS[0]).unwrap();
     assert_eq!(arrow::kind_of(schema.field(0)), Some(ModelKind::Int64));
-    let mut decoder = DecoderBuilder::new(schema).build().unwrap();
+    let mut decoder = ReaderBuilder::new(schema).build_decoder().unwrap();
     let error = push(&mut decoder, &set.file())
         .and_then(|_| finish(&mut decoder))
         .unwrap_err();
@@ -250,7 +250,7 @@ fn field_2_of_an_example_is_an_unknown_field() {
         [X, b"\x12\x02\xff\xff"].concat(),
         [b"\x12\x03xyz", X].concat(),
     ]);
-    let builder = DecoderBuilder::new(schema);
+    let builder = ReaderBuilder::new(schema);
     let batches = crate::support::decode(&file, builder.clone()).unwrap();
     let row = ModelRow::from([(
         (ModelSide::Features, "x".to_owned()),
@@ -274,7 +274,7 @@ fn unknown_fields_are_counted() {
     let [records] = &chunks(&set.file(), 1 << 20).unwrap()[..] else {
         panic!()
     };
-    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    let mut decoder = ReaderBuilder::new(schema).build_batch_decoder().unwrap();
     assert_eq!(decoder.foreign_fields(), None);
     decoder.decode(records).unwrap();
     decoder.decode(records).unwrap();
@@ -324,7 +324,7 @@ fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
         .split_at(1);
     let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
     for on_error in [OnError::Fail, OnError::Skip] {
-        let builder = DecoderBuilder::new(Arc::clone(&schema)).with_verify_crc(VerifyCrc::Never);
+        let builder = ReaderBuilder::new(Arc::clone(&schema)).with_verify_crc(VerifyCrc::Never);
         let mut decoder = builder
             .with_on_error(on_error)
             .build_batch_decoder()
@@ -361,7 +361,7 @@ fn records_beyond_4_gib_of_memory_are_rejected() {
         .unwrap()
         .split_at(2);
     let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
-    let mut decoder = DecoderBuilder::new(schema)
+    let mut decoder = ReaderBuilder::new(schema)
         .with_on_error(OnError::Skip)
         .build_batch_decoder()
         .unwrap();

@@ -8,7 +8,7 @@ use tfarrow_testkit::{
 };
 
 use crate::support::{WAYS, decode, decode_way, schema_of};
-use tfarrow_codec::DecoderBuilder;
+use tfarrow_codec::ReaderBuilder;
 
 proptest! {
     #![proptest_config(config(600))]
@@ -43,7 +43,7 @@ proptest! {
         let payloads = plain.iter().zip(&strange).enumerate();
         let payloads = payloads.map(|(i, (plain, strange))| if odd >> (i % 64) & 1 == 1 { strange } else { plain });
         let file = frame::file(payloads);
-        let builder = DecoderBuilder::new(schema_of(&set.file(), set.sequence, WAYS[0]).unwrap());
+        let builder = ReaderBuilder::new(schema_of(&set.file(), set.sequence, WAYS[0]).unwrap());
         for batch_size in [1, 3, 100] {
             let batches = decode(&file, builder.clone().with_batch_size(batch_size)).unwrap();
             prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), &set.rows[..]);
@@ -59,7 +59,7 @@ fn unset_features_are_named_in_order() {
     let file = frame::file([B, B_THEN_A]);
     let batches = decode(
         &file,
-        DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()),
+        ReaderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()),
     )
     .unwrap();
     let unset = batches[0]

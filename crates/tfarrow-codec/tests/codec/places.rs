@@ -7,7 +7,7 @@ use arrow_array::{
 };
 use arrow_schema::{Schema, SchemaRef};
 use tfarrow_codec::{
-    DecoderBuilder, EncoderBuilder, Layout, Limits, Records, Role, Summary, VerifyCrc,
+    Layout, Limits, ReaderBuilder, Records, Role, Summary, VerifyCrc, WriterBuilder,
     schema::place_field,
 };
 
@@ -31,7 +31,7 @@ fn virtual_columns_have_the_position_of_each_record() {
         (0..columns).collect::<Vec<_>>(),
         vec![columns - 3, columns - 2, columns - 1],
     ] {
-        let builder = DecoderBuilder::new(Arc::clone(&schema)).with_projection(projection);
+        let builder = ReaderBuilder::new(Arc::clone(&schema)).with_projection(projection);
         let mut decoder = builder.build_batch_decoder().unwrap();
         let mut seen = 0;
         for records in chunks(&file, 4096).unwrap() {
@@ -71,7 +71,7 @@ fn place(records: &Records, layout: Layout) -> Option<usize> {
     let mut summary = Summary::new(0);
     summary.observe(records, VerifyCrc::Always).unwrap();
     let schema = with_places(&summary.schema(layout, None).unwrap());
-    let batch = DecoderBuilder::new(schema)
+    let batch = ReaderBuilder::new(schema)
         .build_batch_decoder()
         .unwrap()
         .decode(records)
@@ -106,8 +106,8 @@ fn a_long_value_stays_in_the_memory_of_its_record() {
             BinaryArray::from_iter_values(lengths.iter().map(|length| vec![0xff; *length]));
         let batch = RecordBatch::try_from_iter([("x", Arc::new(values) as ArrayRef)]).unwrap();
         let mut frames = Vec::new();
-        EncoderBuilder::new()
-            .build(batch.schema())
+        WriterBuilder::new()
+            .build_encoder(batch.schema())
             .unwrap()
             .encode(&batch, &mut frames)
             .unwrap();

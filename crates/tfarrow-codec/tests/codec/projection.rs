@@ -9,7 +9,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 use arrow_select::take::take;
 use proptest::{prelude::*, sample::Index};
-use tfarrow_codec::{DecoderBuilder, EncoderBuilder, schema::UNSET_COLUMN};
+use tfarrow_codec::{ReaderBuilder, WriterBuilder, schema::UNSET_COLUMN};
 use tfarrow_testkit::{
     config, generate,
     odd_wire::{Choices, tapes},
@@ -33,7 +33,7 @@ proptest! {
                 chosen.iter().filter(|_| !schema.fields().is_empty()).map(|i| i.index(schema.fields().len())).collect();
             let mut seen = std::collections::HashSet::new();
             projection.retain(|index| seen.insert(*index));
-            let builder = DecoderBuilder::new(schema).with_batch_size(5);
+            let builder = ReaderBuilder::new(schema).with_batch_size(5);
             let all = decode(&file, builder.clone()).unwrap();
             let some = decode(&file, builder.with_projection(projection.clone())).unwrap();
             let expected: Vec<_> = all.iter().map(|batch| batch.project(&projection).unwrap()).collect();
@@ -80,9 +80,9 @@ proptest! {
         let file = set.odd_file(&mut Choices::new(&tape));
         for way in WAYS {
             let schema = schema_of(&file, set.sequence, way).unwrap();
-            let all = decode(&file, DecoderBuilder::new(Arc::clone(&schema))).unwrap();
+            let all = decode(&file, ReaderBuilder::new(Arc::clone(&schema))).unwrap();
             for column in (0..schema.fields().len()).filter(|column| schema.field(*column).name() != UNSET_COLUMN) {
-                let builder = DecoderBuilder::new(Arc::clone(&schema)).with_first_values(column, most);
+                let builder = ReaderBuilder::new(Arc::clone(&schema)).with_first_values(column, most);
                 let found = decode(&file, builder).unwrap();
                 for (found, all) in found.iter().zip(&all) {
                     for (index, (found, all)) in found.columns().iter().zip(all.columns()).enumerate() {
@@ -113,13 +113,13 @@ fn the_first_values_of_long_lists_are_decoded() {
         RecordBatch::try_from_iter([("i", list(Arc::new(ints))), ("f", list(Arc::new(floats)))])
             .unwrap();
     let mut file = Vec::new();
-    EncoderBuilder::new()
-        .build(batch.schema())
+    WriterBuilder::new()
+        .build_encoder(batch.schema())
         .unwrap()
         .encode(&batch, &mut file)
         .unwrap();
     for most in [0, 1, 2, 7, 8, 9, 127, 128, 500, 999, 1000, 1001, 2000, 5000] {
-        let builder = DecoderBuilder::new(batch.schema())
+        let builder = ReaderBuilder::new(batch.schema())
             .with_first_values(0, most)
             .with_first_values(1, most);
         let found = &decode(&file, builder).unwrap()[0];
@@ -134,8 +134,8 @@ fn the_first_values_of_long_lists_are_decoded() {
 #[test]
 fn a_batch_without_columns_has_the_number_of_rows() {
     let set = small(false);
-    let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap())
-        .with_projection(vec![]);
+    let builder =
+        ReaderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap()).with_projection(vec![]);
     let batches = decode(&set.file(), builder).unwrap();
     assert_eq!(
         batches
@@ -149,7 +149,7 @@ fn a_batch_without_columns_has_the_number_of_rows() {
 #[test]
 fn a_column_may_be_projected_twice() {
     let set = small(false);
-    let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap());
+    let builder = ReaderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap());
     let all = decode(&set.file(), builder.clone()).unwrap();
     let twice = decode(&set.file(), builder.with_projection(vec![2, 0, 2])).unwrap();
     assert_eq!(twice, [all[0].project(&[2, 0, 2]).unwrap()]);
@@ -159,9 +159,9 @@ fn a_column_may_be_projected_twice() {
 fn a_missing_column_is_rejected() {
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
     assert!(
-        DecoderBuilder::new(schema)
+        ReaderBuilder::new(schema)
             .with_projection(vec![99])
-            .build()
+            .build_decoder()
             .is_err()
     );
 }
@@ -183,7 +183,7 @@ fn features_without_a_column_are_counted_by_name() {
         keep.iter().map(|field| field.as_ref().clone()).collect(),
         tfarrow_codec::RecordType::SequenceExample,
     );
-    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    let mut decoder = ReaderBuilder::new(schema).build_batch_decoder().unwrap();
     let records = &chunks(&all, 1 << 20).unwrap()[0];
     decoder.decode(records).unwrap();
     let mut unknown: Vec<_> = decoder.unknown_features().map(|(name, _)| name).collect();

@@ -5,11 +5,11 @@ use std::{
     path::Path,
 };
 
-use tfarrow_codec::{DecoderBuilder, Layout, infer::infer_schema};
+use tfarrow_codec::{ReaderBuilder, Layout, infer::infer_schema};
 
 fn count_rows(path: &Path) -> Result<usize, Box<dyn Error>> {
     let schema = infer_schema(File::open(path)?, Layout::Auto, None)?;
-    let mut decoder = DecoderBuilder::new(schema).build()?;
+    let mut decoder = ReaderBuilder::new(schema).build_decoder()?;
     let mut input = BufReader::new(File::open(path)?);
     let mut rows = 0;
     loop {

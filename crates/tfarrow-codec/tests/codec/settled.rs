@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
 use proptest::{prelude::*, sample::select};
-use tfarrow_codec::{DecoderBuilder, Layout, Limits, RecordType, Summary};
+use tfarrow_codec::{Layout, Limits, ReaderBuilder, RecordType, Summary};
 use tfarrow_testkit::{
     config, frame, generate,
     odd_wire::{Choices, tapes},
@@ -14,7 +14,7 @@ use crate::support::{chunks, summary};
 
 /// Returns whether a strict decoder reads all of these records without losses.
 fn fits(payloads: &[Vec<u8>], schema: SchemaRef, limits: Limits) -> bool {
-    let builder = DecoderBuilder::new(schema)
+    let builder = ReaderBuilder::new(schema)
         .with_strict(true)
         .with_limits(limits);
     let mut decoder = builder.build_batch_decoder().unwrap();
@@ -200,7 +200,7 @@ fn a_name_above_the_limit_does_not_fit() {
         features: 1,
         ..Limits::default()
     };
-    let mut decoder = DecoderBuilder::new(schema)
+    let mut decoder = ReaderBuilder::new(schema)
         .with_limits(limits)
         .build_batch_decoder()
         .unwrap();

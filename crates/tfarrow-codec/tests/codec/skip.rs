@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::BooleanArray;
 use proptest::{prelude::*, sample::Index};
-use tfarrow_codec::{BatchDecoder, Category, DecoderBuilder, Limits, OnError};
+use tfarrow_codec::{BatchDecoder, Category, Limits, OnError, ReaderBuilder};
 use tfarrow_testkit::{
     arrow, config,
     corrupt::flip,
@@ -47,7 +47,7 @@ proptest! {
         let is_wanted = |record: usize| wanted[record % wanted.len()];
         let is_bad = |record: usize| is_damaged(record) || !misfits(&schema, &set.rows[record]).is_empty();
 
-        let builder = DecoderBuilder::new(Arc::clone(&schema)).with_on_error(OnError::Skip);
+        let builder = ReaderBuilder::new(Arc::clone(&schema)).with_on_error(OnError::Skip);
         let mut decoder = builder.build_batch_decoder().unwrap();
         for records in chunks(&file, 4096).unwrap() {
             let these = records.first() as usize..records.first() as usize + records.len();
@@ -72,7 +72,7 @@ proptest! {
 
 fn decoder(file: &[u8], projection: Vec<usize>) -> BatchDecoder {
     let builder =
-        DecoderBuilder::new(schema_of(file, false, WAYS[0]).unwrap()).with_projection(projection);
+        ReaderBuilder::new(schema_of(file, false, WAYS[0]).unwrap()).with_projection(projection);
     builder
         .with_on_error(OnError::Skip)
         .build_batch_decoder()
@@ -144,7 +144,7 @@ fn the_names_of_a_skipped_record_do_not_count() {
             features,
             ..Limits::default()
         };
-        let builder = DecoderBuilder::new(Arc::clone(&schema))
+        let builder = ReaderBuilder::new(Arc::clone(&schema))
             .with_limits(limits)
             .with_on_error(OnError::Skip);
         let mut decoder = builder.with_strict(true).build_batch_decoder().unwrap();

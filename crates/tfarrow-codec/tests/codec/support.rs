@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    Decoder, DecoderBuilder, FrameBuffer, Layout, Limits, RecordType, Records, Result, Summary,
+    Decoder, FrameBuffer, Layout, Limits, ReaderBuilder, RecordType, Records, Result, Summary,
     VerifyCrc, schema,
 };
 use tfarrow_testkit::generate::DataSet;
@@ -62,8 +62,8 @@ pub(crate) fn schema_of(
 }
 
 /// Decodes a complete file.
-pub(crate) fn decode(file: &[u8], builder: DecoderBuilder) -> Result<Vec<RecordBatch>> {
-    let mut decoder = builder.build()?;
+pub(crate) fn decode(file: &[u8], builder: ReaderBuilder) -> Result<Vec<RecordBatch>> {
+    let mut decoder = builder.build_decoder()?;
     let mut batches = push(&mut decoder, file)?;
     batches.extend(finish(&mut decoder)?);
     Ok(batches)
@@ -103,7 +103,7 @@ pub(crate) fn decode_way(
     sequence: bool,
     way: (Layout, bool),
 ) -> Result<Vec<RecordBatch>> {
-    decode(file, DecoderBuilder::new(schema_of(file, sequence, way)?))
+    decode(file, ReaderBuilder::new(schema_of(file, sequence, way)?))
 }
 
 /// Returns the offset of each record in the file of a data set, and the length of the file.

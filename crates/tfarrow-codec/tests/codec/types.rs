@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
-use tfarrow_codec::{EncoderBuilder, Error, ErrorKind, RecordType, Remedy, Rewrite};
+use tfarrow_codec::{Error, ErrorKind, RecordType, Remedy, Rewrite, WriterBuilder};
 use tfarrow_testkit::{
     frame,
     oracle::{self, ModelCell, ModelSide, ModelValue},
@@ -20,9 +20,9 @@ fn batch(name: &str, array: ArrayRef) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap()
 }
 
-fn encode(builder: EncoderBuilder, batch: &RecordBatch) -> Result<(Vec<u8>, u64), Error> {
+fn encode(builder: WriterBuilder, batch: &RecordBatch) -> Result<(Vec<u8>, u64), Error> {
     let mut bytes = Vec::new();
-    let mut encoder = builder.build(batch.schema())?;
+    let mut encoder = builder.build_encoder(batch.schema())?;
     encoder.encode(batch, &mut bytes)?;
     let losses = encoder.losses().map(|(_, _, times)| times).sum();
     Ok((bytes, losses))
@@ -50,7 +50,7 @@ fn check(array: impl Array + 'static, expected: &[Option<ModelValue>]) {
     for start in 0..=batch.num_rows() {
         for end in start..=batch.num_rows() {
             let (file, losses) =
-                encode(EncoderBuilder::new(), &batch.slice(start, end - start)).unwrap();
+                encode(WriterBuilder::new(), &batch.slice(start, end - start)).unwrap();
             assert_eq!(
                 features(&file),
                 expected[start..end],
@@ -66,7 +66,7 @@ fn check(array: impl Array + 'static, expected: &[Option<ModelValue>]) {
 #[track_caller]
 fn check_lossy(array: impl Array + 'static, expected: &[Option<ModelValue>], losses: u64) {
     let batch = batch("x", Arc::new(array));
-    let mut encoder = EncoderBuilder::new().build(batch.schema()).unwrap();
+    let mut encoder = WriterBuilder::new().build_encoder(batch.schema()).unwrap();
     let mut file = Vec::new();
     // Record 0 is written, and nothing after it.
     encoder.encode(&batch.slice(0, 1), &mut file).unwrap();
@@ -80,7 +80,7 @@ fn check_lossy(array: impl Array + 'static, expected: &[Option<ModelValue>], los
         "{error}"
     );
     assert_eq!(features(&file), expected[..1]);
-    let (file, counted) = encode(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
+    let (file, counted) = encode(WriterBuilder::new().with_lossy(true), &batch).unwrap();
     assert_eq!(features(&file), expected);
     assert_eq!(counted, losses);
 }
@@ -90,7 +90,9 @@ fn check_lossy(array: impl Array + 'static, expected: &[Option<ModelValue>], los
 #[track_caller]
 fn check_refused(array: impl Array + 'static, word: &str, remedies: &[Remedy]) {
     let batch = batch("an \"x\"", Arc::new(array));
-    let error = EncoderBuilder::new().build(batch.schema()).unwrap_err();
+    let error = WriterBuilder::new()
+        .build_encoder(batch.schema())
+        .unwrap_err();
     assert_eq!(
         error.position().feature.as_deref(),
         Some("an \"x\""),
@@ -220,7 +222,7 @@ fn floats_become_float32_if_exact() {
         &[floats(&[0.5]), None, floats(&[f32::NEG_INFINITY])],
     );
     let (file, _) = encode(
-        EncoderBuilder::new(),
+        WriterBuilder::new(),
         &batch("x", Arc::new(Float64Array::from(vec![f64::NAN]))),
     )
     .unwrap();
@@ -367,13 +369,13 @@ fn times_are_rejected_by_their_type() {
     let cast = rewrite(Rewrite::Cast(DataType::Int64));
     check_refused(array.clone(), "Timestamp", &[cast, Remedy::AllowLossy]);
     let (file, losses) = encode(
-        EncoderBuilder::new().with_lossy(true),
+        WriterBuilder::new().with_lossy(true),
         &batch("x", Arc::new(array)),
     )
     .unwrap();
     assert_eq!((features(&file), losses), (vec![ints(&[5]), None], 1));
     let (file, _) = encode(
-        EncoderBuilder::new().with_lossy(true),
+        WriterBuilder::new().with_lossy(true),
         &batch("x", Arc::new(Date32Array::from(vec![-3]))),
     )
     .unwrap();
@@ -388,7 +390,7 @@ fn times_are_rejected_by_their_type() {
         &[cast, Remedy::AllowLossy],
     );
     let (file, _) = encode(
-        EncoderBuilder::new().with_lossy(true),
+        WriterBuilder::new().with_lossy(true),
         &batch("x", Arc::new(decimal)),
     )
     .unwrap();
@@ -459,7 +461,7 @@ fn lists_of_lists_need_the_record_type_sequence_example() {
         rewrite(Rewrite::Flatten),
     ];
     check_refused(lists.clone(), "a list of lists", &remedies);
-    let builder = EncoderBuilder::new().with_record_type(RecordType::SequenceExample);
+    let builder = WriterBuilder::new().with_record_type(RecordType::SequenceExample);
     let (file, _) = encode(builder, &batch("x", Arc::new(lists))).unwrap();
     let rows = frame::read(&file)
         .unwrap()
@@ -489,8 +491,8 @@ fn one_feature_has_one_column() {
         let metadata = [("tfarrow.feature".to_owned(), "x".to_owned())].into();
         Field::new(name, DataType::Int64, true).with_metadata(metadata)
     };
-    let error = EncoderBuilder::new()
-        .build(Arc::new(Schema::new(vec![field("a"), field("b")])))
+    let error = WriterBuilder::new()
+        .build_encoder(Arc::new(Schema::new(vec![field("a"), field("b")])))
         .unwrap_err();
     assert!(
         error
@@ -511,10 +513,10 @@ fn a_feature_is_not_both_set_and_unset() {
         ("_tfarrow_unset", Arc::new(unset.finish()) as ArrayRef),
     ])
     .unwrap();
-    let error = encode(EncoderBuilder::new(), &batch).unwrap_err();
+    let error = encode(WriterBuilder::new(), &batch).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Lossy { .. }), "{error}");
     assert_eq!(error.position().record, 1);
-    let (file, losses) = encode(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
+    let (file, losses) = encode(WriterBuilder::new().with_lossy(true), &batch).unwrap();
     assert_eq!((features(&file), losses), (vec![ints(&[1]), ints(&[2])], 1));
     let rows: Vec<_> = frame::read(&file)
         .unwrap()
@@ -530,7 +532,7 @@ fn a_feature_is_not_both_set_and_unset() {
 fn a_batch_of_another_schema_is_rejected() {
     let one = batch("x", Arc::new(Int64Array::from(vec![1])));
     let other = batch("x", Arc::new(Float32Array::from(vec![1.0])));
-    let mut encoder = EncoderBuilder::new().build(one.schema()).unwrap();
+    let mut encoder = WriterBuilder::new().build_encoder(one.schema()).unwrap();
     let mut file = Vec::new();
     assert!(encoder.encode(&other, &mut file).is_err());
     assert!(file.is_empty());
@@ -540,7 +542,7 @@ fn a_batch_of_another_schema_is_rejected() {
 
 #[test]
 fn raw_records_are_one_column_of_bytes() {
-    let raw = || EncoderBuilder::new().with_record_type(RecordType::Raw);
+    let raw = || WriterBuilder::new().with_record_type(RecordType::Raw);
     let (file, _) = encode(
         raw(),
         &batch("x", Arc::new(LargeStringArray::from(vec!["one", ""]))),
@@ -549,7 +551,7 @@ fn raw_records_are_one_column_of_bytes() {
     assert_eq!(frame::read(&file).unwrap(), [&b"one"[..], b""]);
     assert!(
         raw()
-            .build(batch("x", Arc::new(Int64Array::from(vec![1]))).schema())
+            .build_encoder(batch("x", Arc::new(Int64Array::from(vec![1]))).schema())
             .is_err()
     );
     let error = encode(

@@ -10,7 +10,7 @@ use std::{
 
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, cast::AsArray};
 use arrow_schema::{DataType, Field, Schema};
-use tfarrow_codec::{DecoderBuilder, EncoderBuilder, OnError};
+use tfarrow_codec::{OnError, ReaderBuilder, WriterBuilder};
 use tfarrow_dataset::{
     Compression, ErrorKind, Fault, Lost, OutputFile, Part, ReadOptions, Shard, ShardBatchReader,
     ShardFormat, ShardReader, ShardWriter,
@@ -111,7 +111,7 @@ impl OtherParts {
             .iter()
             .filter(|shard| shard.format == ShardFormat::TfRecord)
         {
-            let decoder = DecoderBuilder::new(Arc::clone(&schema)).with_on_error(OnError::Skip);
+            let decoder = ReaderBuilder::new(Arc::clone(&schema)).with_on_error(OnError::Skip);
             let batches = ShardBatchReader::new(ShardReader::open(shard, &read)?, decoder);
             for batch in batches.map_err(|e| Error::codec(path, e))? {
                 let batch = batch.map_err(|e| Error::arrow(path, e))?;
@@ -298,7 +298,7 @@ impl Quarantine {
         ];
         let batch = RecordBatch::try_from_iter(columns).map_err(|e| Error::arrow(&self.path, e))?;
         let mut frame = Vec::new();
-        let encoder = EncoderBuilder::new().build(batch.schema());
+        let encoder = WriterBuilder::new().build_encoder(batch.schema());
         let encoded = encoder.and_then(|mut encoder| encoder.encode(&batch, &mut frame));
         encoded.map_err(|e| Error::codec(&self.path, e))?;
         // The data of a frame is after 12 bytes of length and CRC, and before 4 bytes of CRC.

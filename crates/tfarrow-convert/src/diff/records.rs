@@ -11,7 +11,7 @@ use std::{
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
 use tfarrow_codec::{
-    Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Role, Validator,
+    Category, Encoder, Limits, OnError, RecordType, Records, Role, Validator, WriterBuilder,
     schema::{feature_of, role_of},
 };
 use tfarrow_columnar::{Batches, rows_of, schema_within};
@@ -122,7 +122,7 @@ enum RecordInput {
     /// were read.
     Columnar {
         batches: Batches,
-        builder: EncoderBuilder,
+        builder: WriterBuilder,
         encoder: Option<Box<Encoder>>,
         rows: u64,
     },
@@ -165,7 +165,7 @@ impl<'p> RecordReader<'p> {
                 let builder = self
                     .encode_as
                     .into_iter()
-                    .fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
+                    .fold(WriterBuilder::new(), WriterBuilder::with_record_type);
                 // The digits of a text are no choice of float64.
                 let builder = builder.with_rounding(shard.format.is_text());
                 let columns = schema_within(shard, &self.read.limits)?
@@ -305,12 +305,12 @@ impl<'p> RecordReader<'p> {
 /// Encodes a batch to records. Builds the encoder if there is none yet.
 fn encode(
     encoder: &mut Option<Box<Encoder>>,
-    builder: &EncoderBuilder,
+    builder: &WriterBuilder,
     batch: &RecordBatch,
 ) -> Result<Records, tfarrow_codec::Error> {
     let encoder = match encoder {
         Some(encoder) => encoder,
-        None => encoder.insert(Box::new(builder.clone().build(batch.schema())?)),
+        None => encoder.insert(Box::new(builder.clone().build_encoder(batch.schema())?)),
     };
     let mut frames = Vec::new();
     encoder.encode(batch, &mut frames)?;

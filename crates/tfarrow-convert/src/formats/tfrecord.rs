@@ -11,7 +11,7 @@ use std::{
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{Encoder, EncoderBuilder};
+use tfarrow_codec::{Encoder, WriterBuilder};
 use tfarrow_dataset::{Compression, ShardWriter};
 
 use super::{FileFormat, LossyChanges, PieceWriter, RowEncoder, RowFormat, WritePiece};
@@ -57,7 +57,7 @@ impl TfRecordFileFormat {
 #[derive(Clone, Debug)]
 pub(crate) struct TfRecordRowFormat {
     pub(crate) file: TfRecordFileFormat,
-    pub(crate) builder: EncoderBuilder,
+    pub(crate) builder: WriterBuilder,
     pub(crate) schema: SchemaRef,
 }
 
@@ -78,7 +78,7 @@ impl RowFormat for TfRecordRowFormat {
     type Encoder<'f> = FrameEncoder;
 
     fn encoder(&self) -> Result<FrameEncoder> {
-        let encoder = self.builder.clone().build(Arc::clone(&self.schema));
+        let encoder = self.builder.clone().build_encoder(Arc::clone(&self.schema));
         let encoder = encoder.map_err(|source| Error::Columns { path: None, source })?;
         Ok(FrameEncoder {
             encoder,

@@ -15,7 +15,7 @@ use std::{
 
 use arrow_schema::{Schema, SchemaRef};
 use parquet::schema::types::TypePtr;
-use tfarrow_codec::EncoderBuilder;
+use tfarrow_codec::WriterBuilder;
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{
     CompleteFile, Shard, ShardFormat, count, file_names,
@@ -287,14 +287,14 @@ impl<'c> Conversion<'c> {
         )
     }
 
-    fn encoder_builder(&self) -> EncoderBuilder {
-        let builder = EncoderBuilder::new()
+    fn encoder_builder(&self) -> WriterBuilder {
+        let builder = WriterBuilder::new()
             .with_limits(self.options.read.limits)
             .with_lossy(self.options.lossy);
         self.options
             .record_type
             .into_iter()
-            .fold(builder, EncoderBuilder::with_record_type)
+            .fold(builder, WriterBuilder::with_record_type)
     }
 
     /// Maximum rows and encoded bytes of a row group.

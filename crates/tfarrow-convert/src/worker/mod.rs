@@ -14,7 +14,7 @@ use arrow_buffer::Buffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, SchemaRef};
 use tfarrow_codec::{
-    BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, RecordType, Records,
+    BATCH_CELLS, BatchDecoder, ExactColumn, Limits, OnError, ReaderBuilder, RecordType, Records,
     Summary, VerifyCrc, file_schema::with_nullable_items, schema::array_count,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
@@ -85,12 +85,12 @@ pub(crate) struct DecodeConfig {
 
 impl DecodeConfig {
     fn decoder(&self) -> Result<BatchDecoder> {
-        let builder = DecoderBuilder::new(Arc::clone(&self.schema));
+        let builder = ReaderBuilder::new(Arc::clone(&self.schema));
         let builder = self
             .projection
             .iter()
             .cloned()
-            .fold(builder, DecoderBuilder::with_projection);
+            .fold(builder, ReaderBuilder::with_projection);
         builder
             .with_verify_crc(self.verify_crc)
             .with_on_error(self.on_error)

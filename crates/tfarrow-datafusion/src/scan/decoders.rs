@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use datafusion::error::Result;
 use tfarrow_codec::{
-    BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records,
+    BatchDecoder, Error as CodecError, OnError, ReaderBuilder, RecordType, Records,
 };
 use tfarrow_dataset::{DamageReport, Error, Fault, internals::Lock};
 
@@ -40,13 +40,13 @@ pub(crate) struct Decoders {
 impl Decoders {
     /// Creates decoders of the columns `projection` of the schema of `builder`.
     pub(crate) fn new(
-        builder: &DecoderBuilder,
+        builder: &ReaderBuilder,
         columns: &Arc<Columns>,
         projection: Vec<usize>,
         on_error: OnError,
         filter: Option<Filter>,
     ) -> Self {
-        let pool = |builder: DecoderBuilder, projection: Vec<usize>| DecoderPool {
+        let pool = |builder: ReaderBuilder, projection: Vec<usize>| DecoderPool {
             builder: builder
                 .with_on_error(on_error)
                 .with_projection(projection.clone()),
@@ -230,7 +230,7 @@ impl Decoded {
 /// A pool of decoders of the same columns, one per thread that decodes.
 #[derive(Debug)]
 struct DecoderPool {
-    builder: DecoderBuilder,
+    builder: ReaderBuilder,
     columns: Arc<Columns>,
     projection: Vec<usize>,
     /// Decoders that no thread uses.

@@ -24,7 +24,7 @@ use datafusion::{
     },
 };
 use object_store::ObjectStore;
-use tfarrow_codec::{DecoderBuilder, Limits, OnError, RecordType, VerifyCrc};
+use tfarrow_codec::{Limits, OnError, ReaderBuilder, RecordType, VerifyCrc};
 use tfarrow_dataset::{PartialTail, ReadOptions, internals::Lock};
 
 use crate::{
@@ -266,7 +266,7 @@ impl TfRecordSource {
         if let Some(decoders) = shared.upgrade() {
             return Ok(decoders);
         }
-        let builder = DecoderBuilder::new(Arc::clone(self.columns.decoded_schema()))
+        let builder = ReaderBuilder::new(Arc::clone(self.columns.decoded_schema()))
             .with_verify_crc(self.verify_crc)
             .with_limits(self.read.limits)
             .with_strict(self.strict);

@@ -23,7 +23,7 @@ use datafusion::{
 };
 
 use tfarrow_codec::{
-    EncoderBuilder,
+    WriterBuilder,
     schema::{INDEX_COLUMN, MESSAGE},
 };
 use tfarrow_dataset::{ShardFormat, internals::EVENT_MESSAGE};
@@ -61,7 +61,9 @@ pub fn are_event_columns(schema: &SchemaRef) -> bool {
         && [STEP, WALL_TIME, SUMMARY]
             .iter()
             .all(|column| schema.column_with_name(column).is_some())
-        && EncoderBuilder::new().build(Arc::clone(schema)).is_ok()
+        && WriterBuilder::new()
+            .build_encoder(Arc::clone(schema))
+            .is_ok()
 }
 
 /// The table of TensorBoard's event files. DataFusion replaces it by its query, as it does for

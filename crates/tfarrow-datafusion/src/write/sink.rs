@@ -34,7 +34,7 @@ use datafusion::{
 use futures::future;
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
-use tfarrow_codec::{Encoder, EncoderBuilder, frame};
+use tfarrow_codec::{Encoder, WriterBuilder, frame};
 use tfarrow_dataset::{CompleteFile, Compression, Error, OutputFile, ShardWriter, file_names};
 use tfarrow_scan::RowLosses;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -141,13 +141,15 @@ impl TfRecordSink {
     }
 
     fn encoder(&self) -> Result<Encoder> {
-        let mut builder = EncoderBuilder::new()
+        let mut builder = WriterBuilder::new()
             .with_lossy(self.options.lossy)
             .with_rounding(self.options.round_floats);
         if let Some(record_type) = self.options.record_type {
             builder = builder.with_record_type(record_type);
         }
-        builder.build(Arc::clone(&self.schema)).map_err(external)
+        builder
+            .build_encoder(Arc::clone(&self.schema))
+            .map_err(external)
     }
 
     /// The folder that the files are in; `None` if the statement names a file.

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, Records};
+use tfarrow_codec::{BatchDecoder, ReaderBuilder, Records};
 
 use crate::{DamageReport, Error, Fault, Result, ShardReader};
 
 /// Reads a shard as batches: an iterator, and a [`RecordBatchReader`].
 ///
-/// A batch has at most [`DecoderBuilder::with_batch_size`] rows, and ends at the latest where a
+/// A batch has at most [`ReaderBuilder::with_batch_size`] rows, and ends at the latest where a
 /// chunk of the shard ends, so that no record is copied. With [`OnError::Skip`] in the options of
 /// the [`ShardReader`] corrupt bytes are skipped, and with [`OnError::Skip`] in the builder records
 /// that are corrupt or do not fit the schema.
 ///
 /// ```
-/// use tfarrow_codec::{DecoderBuilder, Layout, Writer};
+/// use tfarrow_codec::{ReaderBuilder, Layout, Writer};
 /// use tfarrow_dataset::{
 ///     Compression, ReadOptions, ShardBatchReader, ShardReader, ShardWriter, resolve,
 /// };
@@ -36,7 +36,7 @@ use crate::{DamageReport, Error, Fault, Result, ShardReader};
 /// // and read it with its own schema.
 /// let shard = resolve(&[&path])?.remove(0);
 /// let reader = ShardReader::open(&shard, &ReadOptions::default())?;
-/// let reader = ShardBatchReader::new(reader, DecoderBuilder::new(batch.schema()))?;
+/// let reader = ShardBatchReader::new(reader, ReaderBuilder::new(batch.schema()))?;
 /// let batches = reader.collect::<Result<Vec<_>, _>>()?;
 /// assert_eq!(batches[0].columns(), batch.columns());
 /// # Ok(()) }
@@ -65,7 +65,7 @@ impl ShardBatchReader {
     ///
     /// # Errors
     /// The schema has a column to which features cannot be decoded.
-    pub fn new(reader: ShardReader, builder: DecoderBuilder) -> Result<Self, tfarrow_codec::Error> {
+    pub fn new(reader: ShardReader, builder: ReaderBuilder) -> Result<Self, tfarrow_codec::Error> {
         let limits = builder.batch_limits();
         let decoder = builder.build_batch_decoder()?;
         Ok(Self {

@@ -6,7 +6,7 @@ use arrow_array::{
     ArrayRef, Int64Array, RecordBatch, RecordBatchReader, cast::AsArray, types::Int64Type,
 };
 use arrow_schema::ArrowError;
-use tfarrow_codec::{DecoderBuilder, OnError, Writer};
+use tfarrow_codec::{OnError, ReaderBuilder, Writer};
 use tfarrow_dataset::{
     Compression, Error, ReadOptions, ShardBatchReader, ShardReader, ShardWriter,
 };
@@ -28,7 +28,7 @@ fn reader(bytes: Vec<u8>, batch: &RecordBatch, on_error: OnError) -> ShardBatchR
         ..ReadOptions::default()
     };
     let reader = ShardReader::from_read(Box::new(Cursor::new(bytes)), "x", &options).unwrap();
-    let builder = DecoderBuilder::new(batch.schema())
+    let builder = ReaderBuilder::new(batch.schema())
         .with_batch_size(100)
         .with_on_error(on_error);
     ShardBatchReader::new(reader, builder).unwrap()

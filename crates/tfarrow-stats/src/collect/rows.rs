@@ -7,7 +7,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    Encoder, EncoderBuilder, Limits, RecordType, Records, Summary, VerifyCrc,
+    Encoder, Limits, RecordType, Records, Summary, VerifyCrc, WriterBuilder,
     schema::{RECORD_TYPE, without_record_type},
     schema_of_rows,
 };
@@ -39,9 +39,9 @@ impl RowStatistics {
     /// # Errors
     /// A schema of SequenceExamples that no such records can have.
     pub fn new(schema: SchemaRef, limits: Limits) -> Result<Self> {
-        let built = EncoderBuilder::new()
+        let built = WriterBuilder::new()
             .with_lossy(true)
-            .build_partial(features_of(&schema));
+            .build_partial_encoder(features_of(&schema));
         let (encoder, left_out) = built.map_err(codec_error)?;
         let losses = RowLosses {
             left_out: left_out.iter().map(ToString::to_string).collect(),

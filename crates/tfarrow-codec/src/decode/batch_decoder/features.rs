@@ -155,7 +155,9 @@ fn array(
             Ok(array) => return Ok(array),
             Err(fault) => {
                 let row = fault.row();
-                let error = rows.error(fault, records).with_feature(&column.column.feature);
+                let error = rows
+                    .error(fault, records)
+                    .with_feature(&column.column.feature);
                 let Some(row) = row else {
                     return Err(error);
                 };

@@ -38,7 +38,7 @@ use crate::{
     schema::{self, Column, Role},
 };
 
-/// The options of decoding, which a [`DecoderBuilder`](crate::DecoderBuilder) sets.
+/// The options of decoding, which a [`ReaderBuilder`](crate::ReaderBuilder) sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DecoderOptions {
     /// The indices of the wanted columns of the schema, in the order of the batches; `None` for all
@@ -63,21 +63,21 @@ pub(crate) struct DecoderOptions {
 ///
 /// Use one decoder for each thread, and reuse it: it learns the order of keys from the records that
 /// it decodes. Build it with
-/// [`DecoderBuilder::build_batch_decoder`](crate::DecoderBuilder::build_batch_decoder).
+/// [`ReaderBuilder::build_batch_decoder`](crate::ReaderBuilder::build_batch_decoder).
 ///
 /// ```
 /// use arrow_array::{cast::AsArray, types::Int64Type};
 /// # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-/// use tfarrow_codec::{DecoderBuilder, Limits, VerifyCrc, frame};
-/// # use tfarrow_codec::EncoderBuilder;
+/// use tfarrow_codec::{ReaderBuilder, Limits, VerifyCrc, frame};
+/// # use tfarrow_codec::WriterBuilder;
 /// # fn main() -> tfarrow_codec::Result<()> {
 /// # let column = std::sync::Arc::new(Int64Array::from_iter_values(0..1000)) as ArrayRef;
 /// # let batch = RecordBatch::try_from_iter([("x", column)])?;
 /// # let mut stream = Vec::new();
-/// # EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut stream)?;
+/// # WriterBuilder::new().build_encoder(batch.schema())?.encode(&batch, &mut stream)?;
 /// # let schema = batch.schema();
 /// // A stream of 1,000 records, in which the feature `x` counts from 0.
-/// let mut decoder = DecoderBuilder::new(schema).with_verify_crc(VerifyCrc::Always).build_batch_decoder()?;
+/// let mut decoder = ReaderBuilder::new(schema).with_verify_crc(VerifyCrc::Always).build_batch_decoder()?;
 /// let mut sum = 0;
 /// for records in frame::records(&stream, Limits::default()) {
 ///     let batch = decoder.decode(&records?)?;
@@ -204,7 +204,7 @@ impl BatchDecoder {
 
     /// Returns the number of the first skipped field that the record type does not define, and the
     /// number of such fields. `None` if there was none. A
-    /// [strict](crate::DecoderBuilder::with_strict) decoder rejects the first one.
+    /// [strict](crate::ReaderBuilder::with_strict) decoder rejects the first one.
     pub fn foreign_fields(&self) -> Option<(u32, u64)> {
         match &self.payloads {
             PayloadDecoder::Unread => None,
@@ -292,16 +292,16 @@ impl BatchDecoder {
     /// ```
     /// use arrow_array::{BooleanArray, cast::AsArray, types::Int64Type};
     /// # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-    /// # use tfarrow_codec::{DecoderBuilder, EncoderBuilder, Limits, Records};
+    /// # use tfarrow_codec::{ReaderBuilder, WriterBuilder, Limits, Records};
     /// # fn main() -> tfarrow_codec::Result<()> {
     /// # let column = |values: [i64; 3]| std::sync::Arc::new(Int64Array::from_iter_values(values)) as ArrayRef;
     /// # let batch = RecordBatch::try_from_iter([("height", column([1, 2, 3])), ("label", column([4, 5, 6]))])?;
     /// # let mut bytes = Vec::new();
-    /// # EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut bytes)?;
+    /// # WriterBuilder::new().build_encoder(batch.schema())?.encode(&batch, &mut bytes)?;
     /// # let records = Records::from_frames(bytes, Limits::default())?;
     /// # let schema = batch.schema();
     /// // Three records with a `height` of 1, 2 and 3, and a `label` of 4, 5 and 6.
-    /// let builder = DecoderBuilder::new(schema);
+    /// let builder = ReaderBuilder::new(schema);
     /// let heights = builder.clone().with_projection(vec![0]).build_batch_decoder()?.decode(&records)?;
     /// let tall = BooleanArray::from_unary(heights.column(0).as_primitive::<Int64Type>(), |height| height > 1);
     /// let labels = builder.with_projection(vec![1]).build_batch_decoder()?.decode_where(&records, &tall)?;

@@ -17,7 +17,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
 
-use super::{Encoder, EncoderBuilder, Loss, check_len};
+use super::{Encoder, Loss, WriterBuilder, check_len};
 use crate::{
     Error, ErrorKind, RecordType, Result, Role,
     encode::{lists::with_short_offsets, losses::AllowedLosses, plan::item},
@@ -147,17 +147,17 @@ impl ExampleListEncoder {
                 None => context_columns.push(index),
             }
         }
-        let builder = || EncoderBuilder {
+        let builder = || WriterBuilder {
             allowed,
-            ..EncoderBuilder::new().with_record_type(RecordType::Example)
+            ..WriterBuilder::new().with_record_type(RecordType::Example)
         };
         let (context, mut errors) =
-            builder().build_partial(schema.project(&context_columns)?.into())?;
+            builder().build_partial_encoder(schema.project(&context_columns)?.into())?;
         let examples = match of_examples {
             None => None,
             Some((index, fields)) => {
                 let (encoder, of_examples) =
-                    builder().build_partial(Schema::new(fields.clone()).into())?;
+                    builder().build_partial_encoder(Schema::new(fields.clone()).into())?;
                 errors.extend(of_examples.into_iter().map(|error| {
                     let (kind, feature) = error.into_parts();
                     let feature = format!(

@@ -22,14 +22,14 @@ use crate::{
 
 /// Builds an [`Encoder`] or a [`Writer`](crate::Writer).
 #[derive(Clone, Debug, Default)]
-pub struct EncoderBuilder {
+pub struct WriterBuilder {
     record_type: Option<RecordType>,
     message: Option<MessageType>,
     allowed: AllowedLosses,
     limits: Limits,
 }
 
-impl EncoderBuilder {
+impl WriterBuilder {
     /// Creates a builder of an encoder that writes the record type of the schema and rejects values
     /// that would change.
     pub fn new() -> Self {
@@ -92,18 +92,18 @@ impl EncoderBuilder {
     /// [`ErrorKind::Unsupported`] for a column that no record can hold, [`ErrorKind::Lossy`] for
     /// one of a type whose values would change. Both name the column, and
     /// [remedies](Error::remedies) that convert it.
-    pub fn build(self, schema: SchemaRef) -> Result<Encoder> {
-        let (encoder, errors) = self.build_partial(schema)?;
+    pub fn build_encoder(self, schema: SchemaRef) -> Result<Encoder> {
+        let (encoder, errors) = self.build_partial_encoder(schema)?;
         errors.into_iter().next().map_or(Ok(encoder), Err)
     }
 
     /// Builds an encoder of batches of this schema that leaves out the columns for which
-    /// [`build`](Self::build) returns an error. Returns it and the error of each of these columns.
+    /// [`build_encoder`](Self::build_encoder) returns an error. Returns it and the error of each of these columns.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes, and for columns
     /// that are not those of a message.
-    pub fn build_partial(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
+    pub fn build_partial_encoder(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
         let Self {
             record_type,
             message,
@@ -155,12 +155,12 @@ impl EncoderBuilder {
 ///
 /// ```
 /// use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-/// use tfarrow_codec::{EncoderBuilder, Limits, Records};
+/// use tfarrow_codec::{WriterBuilder, Limits, Records};
 /// # fn main() -> tfarrow_codec::Result<()> {
 /// let ids: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![Some(7), None]));
 /// let names: ArrayRef = std::sync::Arc::new(StringArray::from(vec!["a", "b"]));
 /// let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)])?;
-/// let mut encoder = EncoderBuilder::new().build(batch.schema())?;
+/// let mut encoder = WriterBuilder::new().build_encoder(batch.schema())?;
 /// let mut frames = Vec::new();
 /// encoder.encode(&batch, &mut frames)?;
 /// // The second record does not have the feature `id`.
@@ -226,7 +226,7 @@ impl Encoder {
         self.records = record;
     }
 
-    /// Sets whether floats of the next rows are rounded, as [`EncoderBuilder::with_rounding`] does.
+    /// Sets whether floats of the next rows are rounded, as [`WriterBuilder::with_rounding`] does.
     pub fn set_rounding(&mut self, rounding: bool) {
         self.allowed.rounding = rounding;
         if let Some(NestedEncoder::ExampleList(list)) = &mut self.nested {
@@ -240,8 +240,8 @@ impl Encoder {
     }
 
     /// Returns the changes of values so far: the column, the kind of change, and the number of
-    /// values. Empty unless the encoder is [lossy](EncoderBuilder::with_lossy), or
-    /// [rounds](EncoderBuilder::with_rounding).
+    /// values. Empty unless the encoder is [lossy](WriterBuilder::with_lossy), or
+    /// [rounds](WriterBuilder::with_rounding).
     pub fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         let of_list = match &self.nested {
             Some(NestedEncoder::ExampleList(list)) => Some(list.losses()),
