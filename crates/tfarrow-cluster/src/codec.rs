@@ -1,6 +1,6 @@
 //! The codec of physical plans.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use datafusion::{
     common::{
@@ -51,8 +51,8 @@ use tfarrow_sql::wire::{
 use crate::{
     contexts::{Decoding, Encoding},
     nodes::{
-        Node, NodeKind, ScanNode, StagingSinkNode, TextScanNode, TextSinkNode, TfRecordSinkNode,
-        VersionedNode,
+        Node, Proto, ScanNode, StagingSinkNode, TextScanNode, TextSinkNode, TextSinkProto,
+        TfRecordSinkNode,
     },
 };
 
@@ -160,57 +160,50 @@ impl PlanCodec {
         &self,
         node: &dyn ExecutionPlan,
         converter: &dyn PhysicalProtoConverterExtension,
-    ) -> Result<Option<NodeKind>> {
+    ) -> Result<Option<Node>> {
         let encoding = Encoding {
             codec: self,
             converter,
         };
         let context = ExecutionPlanEncodeCtx::new(&encoding);
         if let Some(scan) = ScanWire::of(node)? {
-            return Ok(Some(NodeKind::Scan(Box::new(scan_node(scan, &context)?))));
+            return Ok(Some(Node::Scan(Box::new(scan_node(scan, &context)?))));
         }
         if let Some((scan, config)) = TextScanWire::of(node)? {
-            let node = TextScanNode {
-                scan: Some(scan),
-                config: Some(config.try_to_proto(&context)?),
-            };
-            return Ok(Some(NodeKind::TextScan(Box::new(node))));
+            let config = Proto(config.try_to_proto(&context)?);
+            return Ok(Some(Node::TextScan(Box::new(TextScanNode {
+                scan,
+                config,
+            }))));
         }
         if let Some(batches) = CompactBatchesWire::of(node) {
-            return Ok(Some(NodeKind::CompactBatches(batches)));
+            return Ok(Some(Node::CompactBatches(batches)));
         }
         let Some(exec) = node.downcast_ref::<DataSinkExec>() else {
             return Ok(None);
         };
+        let order = exec.encode_sort_order(&context)?.map(Proto);
         if let Some((sink, config)) = TfRecordSinkWire::of(exec.sink()) {
-            let config = Some(config.try_into()?);
-            let order = exec.encode_sort_order(&context)?;
-            return Ok(Some(NodeKind::TfRecordSink(Box::new(TfRecordSinkNode {
-                sink: Some(sink),
+            let config = Proto(config.try_into()?);
+            let node = TfRecordSinkNode {
+                sink,
                 config,
                 order,
-            }))));
+            };
+            return Ok(Some(Node::TfRecordSink(Box::new(node))));
         }
         if let Some((sink, inner)) = StagingSinkWire::of(exec.sink()) {
-            let inner = Some(Box::new(inner_sink(inner, &context)?));
-            let order = exec.encode_sort_order(&context)?;
-            return Ok(Some(NodeKind::StagingSink(Box::new(StagingSinkNode {
-                sink: Some(sink),
-                inner,
-                order,
-            }))));
+            let inner = Proto(inner_sink(inner, &context)?);
+            let node = StagingSinkNode { sink, inner, order };
+            return Ok(Some(Node::StagingSink(Box::new(node))));
         }
         if let Some(sink) = exec.sink().downcast_ref::<TextSink>() {
-            let (csv, json) = match sink {
-                TextSink::Csv(csv) => (Some(csv.try_into()?), None),
-                TextSink::Json(json) => (None, Some(json.try_into()?)),
+            let sink = match sink {
+                TextSink::Csv(csv) => TextSinkProto::Csv(Proto(csv.try_into()?)),
+                TextSink::Json(json) => TextSinkProto::Json(Proto(json.try_into()?)),
             };
-            let order = exec.encode_sort_order(&context)?;
-            return Ok(Some(NodeKind::TextSink(Box::new(TextSinkNode {
-                csv,
-                json,
-                order,
-            }))));
+            let node = TextSinkNode { sink, order };
+            return Ok(Some(Node::TextSink(Box::new(node))));
         }
         Ok(None)
     }
@@ -222,55 +215,37 @@ impl PlanCodec {
         task: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let VersionedNode { version, node } = VersionedNode::decode(bytes).map_err(corrupt)?;
-        check_version("plan", &version)?;
+        // All versions can read the version.
+        let (version, node) = postcard::take_from_bytes(bytes).map_err(corrupt)?;
+        check_version("plan", version)?;
         let decoding = Decoding::new(task, self, converter);
         let context = ExecutionPlanDecodeCtx::new(&decoding);
-        match (Node::decode(node.as_slice()).map_err(corrupt)?.kind, inputs) {
-            (Some(NodeKind::Scan(node)), []) => self.scan_exec(*node, &context),
-            (Some(NodeKind::TextScan(node)), []) => {
-                let TextScanNode { scan, config } = *node;
-                let source = needed(scan, "scan")?.source()?;
-                let config =
-                    FileScanConfig::try_from_proto(&needed(config, "scan")?, &context, source)?;
+        match (postcard::from_bytes(node).map_err(corrupt)?, inputs) {
+            (Node::Scan(node), []) => self.scan_exec(*node, &context),
+            (Node::TextScan(node), []) => {
+                let source = node.scan.source()?;
+                let config = FileScanConfig::try_from_proto(&node.config.0, &context, source)?;
                 Ok(DataSourceExec::from_data_source(config))
             }
-            (Some(NodeKind::CompactBatches(batches)), [input]) => {
-                Ok(batches.exec(Arc::clone(input)))
+            (Node::CompactBatches(batches), [input]) => Ok(batches.exec(Arc::clone(input))),
+            (Node::TfRecordSink(node), [input]) => {
+                let config = FileSinkConfig::try_from(&node.config.0)?;
+                sink_exec(input, node.sink.sink(config)?, node.order, &context)
             }
-            (Some(NodeKind::TfRecordSink(node)), [input]) => {
-                let TfRecordSinkNode {
-                    sink,
-                    config,
-                    order,
-                } = *node;
-                let config = FileSinkConfig::try_from(&needed(config, "sink")?)?;
-                sink_exec(
-                    input,
-                    needed(sink, "sink")?.sink(config)?,
-                    order.as_ref(),
-                    &context,
-                )
-            }
-            (Some(NodeKind::TextSink(node)), [input]) => {
-                let TextSinkNode { csv, json, order } = *node;
-                let sink = match csv {
-                    Some(csv) => TextSink::Csv(CsvSink::try_from(&csv)?),
-                    None => TextSink::Json(JsonSink::try_from(&needed(json, "sink")?)?),
+            (Node::TextSink(node), [input]) => {
+                let sink = match node.sink {
+                    TextSinkProto::Csv(csv) => TextSink::Csv(CsvSink::try_from(&csv.0)?),
+                    TextSinkProto::Json(json) => TextSink::Json(JsonSink::try_from(&json.0)?),
                 };
-                sink_exec(input, Arc::new(sink), order.as_ref(), &context)
+                sink_exec(input, Arc::new(sink), node.order, &context)
             }
-            (Some(NodeKind::StagingSink(node)), [input]) => {
-                let inner = context.decode_child(needed(node.inner.as_deref(), "sink")?)?;
+            (Node::StagingSink(node), [input]) => {
+                let inner = context.decode_child(&node.inner.0)?;
                 let Some(inner) = inner.downcast_ref::<DataSinkExec>() else {
                     return exec_err!("the plan has an output that writes nothing");
                 };
-                sink_exec(
-                    input,
-                    needed(node.sink, "sink")?.sink(inner.clone())?,
-                    node.order.as_ref(),
-                    &context,
-                )
+                let sink = node.sink.sink(inner.clone())?;
+                sink_exec(input, sink, node.order, &context)
             }
             (_, inputs) => exec_err!(
                 "the plan has an unknown operator with {} inputs",
@@ -285,9 +260,13 @@ impl PlanCodec {
         node: ScanNode,
         context: &ExecutionPlanDecodeCtx<'_>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (scan, config) = (needed(node.scan, "scan")?, needed(node.config, "scan")?);
+        let ScanNode {
+            scan,
+            config: Proto(config),
+            predicate,
+        } = node;
         let mut source = scan.source()?;
-        if let Some(predicate) = &node.predicate {
+        if let Some(Proto(predicate)) = &predicate {
             let predicate = context.decode_expr(predicate, source.table_schema().file_schema())?;
             source = source.with_predicate(predicate)?;
         }
@@ -391,12 +370,13 @@ fn scan_node(scan: ScanParts, context: &ExecutionPlanEncodeCtx<'_>) -> Result<Sc
         bare,
         predicate,
     } = scan;
-    let predicate = predicate
-        .map(|predicate| context.encode_expr(&predicate))
-        .transpose()?;
+    let predicate = match predicate {
+        Some(predicate) => Some(Proto(context.encode_expr(&predicate)?)),
+        None => None,
+    };
     Ok(ScanNode {
-        scan: Some(wire),
-        config: Some(bare.try_to_proto(context)?),
+        scan: wire,
+        config: Proto(bare.try_to_proto(context)?),
         predicate,
     })
 }
@@ -415,19 +395,19 @@ fn inner_sink(
 fn sink_exec(
     input: &Arc<dyn ExecutionPlan>,
     sink: Arc<dyn DataSink>,
-    order: Option<&PhysicalSortExprNodeCollection>,
+    order: Option<Proto<PhysicalSortExprNodeCollection>>,
     context: &ExecutionPlanDecodeCtx<'_>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    let order = order.as_ref().map(|Proto(order)| order);
     let order = DataSinkExec::decode_sort_order(order, context, sink.schema())?;
     Ok(Arc::new(DataSinkExec::new(Arc::clone(input), sink, order)))
 }
 
-/// A part of a message that may be absent only in corrupt bytes.
-fn needed<T>(part: Option<T>, what: &str) -> Result<T> {
-    part.ok_or_else(|| exec_datafusion_err!("the plan is corrupt: a {what} is incomplete"))
+fn not_serialized(error: postcard::Error) -> DataFusionError {
+    exec_datafusion_err!("the plan cannot be serialized: {error}")
 }
 
-fn corrupt(error: prost::DecodeError) -> DataFusionError {
+fn corrupt(error: impl Display) -> DataFusionError {
     exec_datafusion_err!("the plan is corrupt: {error}")
 }
 
@@ -453,18 +433,12 @@ impl PhysicalExtensionCodec for PlanCodec {
         bytes: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        let Some(kind) = self.encoded(node.as_ref(), converter)? else {
+        let Some(node) = self.encoded(node.as_ref(), converter)? else {
             return self.inner.try_encode(node, bytes, converter);
         };
-        let node = Node { kind: Some(kind) }.encode_to_vec();
         bytes.push(MARK);
-        bytes.extend(
-            VersionedNode {
-                version: VERSION.to_owned(),
-                node,
-            }
-            .encode_to_vec(),
-        );
+        postcard::to_io(VERSION, &mut *bytes).map_err(not_serialized)?;
+        postcard::to_io(&node, bytes).map_err(not_serialized)?;
         Ok(())
     }
 

@@ -129,7 +129,7 @@ pub const BATCH_CELLS: usize = 1 << 20;
 pub(crate) const NESTED_CELLS: usize = 1 << 26;
 
 /// The policy for the CRC of a record's data. The CRC of the length is always verified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VerifyCrc {
     /// Verify it before a record is decoded.
     #[default]

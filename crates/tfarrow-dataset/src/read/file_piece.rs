@@ -24,6 +24,7 @@ use std::{
     ops::Range,
 };
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     OnError,
     frame::{self, RecordSearch, Searched},
@@ -38,7 +39,7 @@ const SEARCH_BYTES: usize = 64 << 10;
 
 /// A piece of a plain file: the records from the first one at or after a byte to the first one at
 /// or after another byte.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilePiece {
     /// The two bytes. An end at or after that of the file is the end of the file.
     pub bytes: Range<u64>,

@@ -14,6 +14,7 @@ use std::{
 };
 
 use arrow_buffer::Buffer;
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     Category, FrameBuffer, Limits, OnError, Records, SharedFeatures,
     frame::{self, ChunkSize},
@@ -34,7 +35,7 @@ use crate::{
 pub const CHUNK_BYTES: usize = 2 << 20;
 
 /// Options of reading shards.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ReadOptions {
     /// Number of bytes that are read, and whose records are returned, at once. By default
     /// [`CHUNK_BYTES`].
@@ -66,7 +67,7 @@ impl ReadOptions {
 }
 
 /// The treatment of a truncated last record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PartialTail {
     /// Ignore the record in the event files of TensorBoard, which are read while they are written,
     /// and report an error in other files.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use object_store::ObjectStore;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result, Shard, ShardFormat,
@@ -23,7 +24,7 @@ pub(crate) const PATHS_OF_PROCESSES: [&str; 4] =
 
 /// The address of a shard of TFRecord, with which each process that has access to the same files or
 /// stores can read it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardAddress {
     /// The path or URL by which messages name the shard.
     pub path: String,

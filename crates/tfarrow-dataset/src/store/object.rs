@@ -17,6 +17,7 @@ use object_store::{
     Attributes, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
     path::Path as Key,
 };
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::{AHEAD, PART, location::parse_key, runtime::runtime, wait};
@@ -26,7 +27,7 @@ use crate::store_error::{REPLACED, without_variant};
 const FIRST_PART: u64 = 1 << 20;
 
 /// The address of an object, without credentials.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectAddress {
     /// The key in its store.
     pub key: String,

@@ -5,25 +5,22 @@ use std::{collections::HashMap, sync::Arc};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use datafusion::{common::exec_err, error::Result};
+use serde::{Deserialize, Serialize};
 use tfarrow_datafusion::internals::Columns;
 
 use crate::wire::ipc::{batch_of_bytes, batch_to_bytes, schema_of_bytes, schema_to_bytes};
 
 /// The columns that a query reads, and those that records are decoded to.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ColumnsWire {
     /// The schema that a query reads.
-    #[prost(bytes = "vec", tag = "1")]
     pub schema: Vec<u8>,
     /// The schema that records are decoded to; empty if that is the same.
-    #[prost(bytes = "vec", tag = "2")]
     pub decoded: Vec<u8>,
     /// The numbers of the columns that are cast to the type that a query reads.
-    #[prost(uint32, repeated, tag = "3")]
-    pub cast: Vec<u32>,
+    pub cast: Vec<usize>,
     /// The defaults of columns: a batch of one row, whose columns are named by the numbers; empty
     /// if there are none.
-    #[prost(bytes = "vec", tag = "4")]
     pub defaults: Vec<u8>,
 }
 
@@ -33,10 +30,8 @@ impl ColumnsWire {
             true => Vec::new(),
             false => schema_to_bytes(columns.decoded_schema())?,
         };
-        let cast =
-            (0..columns.schema().fields().len()).filter(|column| !columns.is_as_decoded(*column));
-        let cast = cast
-            .filter_map(|column| u32::try_from(column).ok())
+        let cast = (0..columns.schema().fields().len())
+            .filter(|column| !columns.is_as_decoded(*column))
             .collect();
         let defaults = defaults_to_bytes(columns.defaults())?;
         Ok(Self {
@@ -59,7 +54,7 @@ impl ColumnsWire {
         } else {
             defaults_of_bytes(&self.defaults)?
         };
-        let cast = self.cast.iter().map(|column| *column as usize);
+        let cast = self.cast.iter().copied();
         Columns::of_parts(schema, decoded, cast, defaults)
     }
 }

@@ -1,6 +1,7 @@
-//! Messages for the parts of a physical plan that DataFusion's protobuf does not know: scans of
-//! TFRecord, CSV and JSON files, sinks, and operators of this crate. They let another process run a
-//! plan that this process has planned.
+//! Serializable types for the parts of a physical plan that DataFusion's protobuf does not know:
+//! scans of TFRecord, CSV and JSON files, sinks, and operators of this crate. They let another
+//! process run a plan that this process has planned. Both processes have the same version, so that
+//! a type may change with each version.
 //!
 //! ```text
 //! DataSourceExec of a TfRecordSource ◀─▶ ScanWire ─┬ ColumnsWire    the columns, and the casts of declared columns
@@ -24,7 +25,6 @@
 mod columns;
 mod ipc;
 mod local_files;
-mod reading;
 mod scan;
 mod shards;
 mod sinks;
@@ -33,6 +33,7 @@ mod text;
 use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
+use serde::{Deserialize, Serialize};
 use tfarrow_datafusion::internals::{CompactBatches, PassThroughExec};
 
 pub use crate::{
@@ -41,19 +42,17 @@ pub use crate::{
     wire::{
         columns::ColumnsWire,
         local_files::{check_shared, has_message, local_files},
-        reading::{LimitsWire, ReadingWire},
-        scan::{ScanParts, ScanWire},
+        scan::{ReadingWire, ScanParts, ScanWire},
         sinks::{StagingSinkWire, TfRecordSinkWire},
         text::{CsvWire, TextScanWire},
     },
 };
 
 /// The operator that bounds the rows, and the memory, of each batch of its input.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CompactBatchesWire {
     /// Maximum rows of a batch.
-    #[prost(uint64, tag = "1")]
-    pub rows: u64,
+    pub rows: usize,
 }
 
 impl CompactBatchesWire {
@@ -61,13 +60,13 @@ impl CompactBatchesWire {
     pub fn of(node: &dyn ExecutionPlan) -> Option<Self> {
         let exec = node.downcast_ref::<PassThroughExec<CompactBatches>>()?;
         Some(Self {
-            rows: exec.work().rows as u64,
+            rows: exec.work().rows,
         })
     }
 
     /// The operator above `input`.
     pub fn exec(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-        let rows = usize::try_from(self.rows).unwrap_or(usize::MAX).max(1);
+        let rows = self.rows.max(1);
         Arc::new(PassThroughExec::new(input, CompactBatches { rows }))
     }
 }

@@ -3,9 +3,7 @@
 use std::{num::NonZeroUsize, sync::Arc};
 
 use arrow_schema::Schema;
-use bytes::Bytes;
 use datafusion::{
-    common::exec_err,
     datasource::{
         physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder},
         source::DataSourceExec,
@@ -14,33 +12,81 @@ use datafusion::{
     physical_expr::PhysicalExpr,
     physical_plan::ExecutionPlan,
 };
+use serde::{Deserialize, Serialize};
+use tfarrow_codec::VerifyCrc;
 use tfarrow_datafusion::TfRecordSource;
+use tfarrow_dataset::ReadOptions;
 
 use crate::wire::{
     columns::ColumnsWire,
     ipc::{schema_of_bytes, schema_to_bytes},
-    reading::ReadingWire,
     shards::{deflated, inflated, not_inflated},
 };
 
+/// Maximum bytes that a received plan may read at a time.
+const MOST_CHUNK_BYTES: usize = 64 << 20;
+
 /// The parts of a scan that are no expressions. The projection and the filter are sent beside it.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ScanWire {
     /// The columns of the files.
-    #[prost(message, optional, tag = "1")]
-    pub columns: Option<ColumnsWire>,
+    pub columns: ColumnsWire,
     /// The schema of the partition columns.
-    #[prost(bytes = "vec", tag = "2")]
     pub partition_columns: Vec<u8>,
     /// The options.
-    #[prost(message, optional, tag = "3")]
-    pub reading: Option<ReadingWire>,
-    /// The files of each partition: a deflated message of its own.
-    #[prost(bytes = "bytes", repeated, tag = "4")]
-    pub groups: Vec<Bytes>,
+    pub reading: ReadingWire,
+    /// The files of each partition, deflated.
+    pub groups: Vec<Vec<u8>>,
     /// Whether the files are read in their order.
-    #[prost(bool, tag = "5")]
     pub preserve_order: bool,
+}
+
+/// The options of a scan.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ReadingWire {
+    /// When to verify the CRC of a record's data.
+    pub verify_crc: VerifyCrc,
+    /// The options of reading a file.
+    pub read: ReadOptions,
+    /// Whether a record with fields of another message type is an error.
+    pub strict: bool,
+    /// Whether the scan evaluates filters.
+    pub pushdown_filters: bool,
+    /// Whether all files may be scanned as one ordered partition.
+    pub preserves_order: bool,
+}
+
+impl ReadingWire {
+    fn of(source: &TfRecordSource) -> Self {
+        Self {
+            verify_crc: source.verify_crc(),
+            read: *source.read_options(),
+            strict: source.is_strict(),
+            pushdown_filters: source.pushes_filters_down(),
+            preserves_order: source.preserves_order(),
+        }
+    }
+
+    /// Sets the options of a source.
+    fn apply(&self, source: TfRecordSource) -> TfRecordSource {
+        let ReadOptions {
+            chunk_bytes,
+            limits,
+            on_error,
+            partial_tail,
+        } = self.read;
+        // A chunk longer than a record of maximum length is no use, and would only take memory.
+        let most = limits.record_bytes.clamp(1, MOST_CHUNK_BYTES);
+        source
+            .with_verify_crc(self.verify_crc)
+            .with_on_error(on_error)
+            .with_partial_tail(partial_tail)
+            .with_limits(limits)
+            .with_chunk_bytes(chunk_bytes.clamp(1, most))
+            .with_strict(self.strict)
+            .with_pushdown_filters(self.pushdown_filters)
+            .with_preserve_order(self.preserves_order)
+    }
 }
 
 /// The parts of a scan, of which messages are made.
@@ -68,9 +114,9 @@ impl ScanWire {
         };
         let partitions = config.table_partition_cols();
         let wire = Self {
-            columns: Some(ColumnsWire::of(source.columns())?),
+            columns: ColumnsWire::of(source.columns())?,
             partition_columns: schema_to_bytes(&Schema::new(partitions.to_vec()))?,
-            reading: Some(ReadingWire::of(source)),
+            reading: ReadingWire::of(source),
             groups: deflated(&config.file_groups, partitions)?,
             preserve_order: config.preserve_order,
         };
@@ -90,12 +136,10 @@ impl ScanWire {
     /// # Errors
     /// The message is corrupt.
     pub fn source(&self) -> Result<TfRecordSource> {
-        let (Some(columns), Some(reading)) = (&self.columns, &self.reading) else {
-            return exec_err!("the plan has a scan without columns or options");
-        };
+        let columns = Arc::new(self.columns.columns()?);
         let partitions = schema_of_bytes(&self.partition_columns)?.fields().to_vec();
-        let source = TfRecordSource::of_columns(Arc::new(columns.columns()?), partitions);
-        Ok(reading.apply(source)?.with_threads(NonZeroUsize::MIN))
+        let source = TfRecordSource::of_columns(columns, partitions);
+        Ok(self.reading.apply(source).with_threads(NonZeroUsize::MIN))
     }
 
     /// The operator: `bare` with the files of the message. Opens no file and no store.

@@ -6,7 +6,6 @@ use arrow_schema::Schema;
 use datafusion::{
     common::{
         config::{CsvOptions, JsonOptions},
-        exec_err,
         parsers::CompressionTypeVariant,
     },
     datasource::{
@@ -17,6 +16,7 @@ use datafusion::{
     error::Result,
     physical_plan::ExecutionPlan,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     text::{options::TextOptions, source::TextSource},
@@ -25,54 +25,40 @@ use crate::{
 
 /// The parts of a scan of text files that are no expressions. The files and the projection are sent
 /// beside it.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TextScanWire {
     /// The schema of the columns of the files.
-    #[prost(bytes = "vec", tag = "1")]
     pub columns: Vec<u8>,
     /// The schema of the partition columns.
-    #[prost(bytes = "vec", tag = "2")]
     pub partition_columns: Vec<u8>,
     /// The form of CSV; absent for JSON.
-    #[prost(message, optional, tag = "3")]
     pub csv: Option<CsvWire>,
     /// The name of the compression.
-    #[prost(string, tag = "4")]
     pub compression: String,
     /// Whether a statement declares the columns.
-    #[prost(bool, tag = "5")]
     pub is_declared: bool,
     /// Whether each row is on a line of its own.
-    #[prost(bool, tag = "6")]
     pub has_row_per_line: bool,
 }
 
-/// The options of CSV that readers have. Characters are bytes.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
+/// The options of CSV that readers have.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CsvWire {
     /// Whether the first row has the names of the columns.
-    #[prost(bool, tag = "1")]
     pub has_header: bool,
     /// The delimiter of fields.
-    #[prost(uint32, tag = "2")]
-    pub delimiter: u32,
+    pub delimiter: u8,
     /// The quote.
-    #[prost(uint32, tag = "3")]
-    pub quote: u32,
+    pub quote: u8,
     /// The character before a quote in quotes.
-    #[prost(uint32, optional, tag = "4")]
-    pub escape: Option<u32>,
+    pub escape: Option<u8>,
     /// The end of a row.
-    #[prost(uint32, optional, tag = "5")]
-    pub terminator: Option<u32>,
+    pub terminator: Option<u8>,
     /// The first character of comments.
-    #[prost(uint32, optional, tag = "6")]
-    pub comment: Option<u32>,
+    pub comment: Option<u8>,
     /// The regular expression of nulls.
-    #[prost(string, optional, tag = "7")]
     pub null_regex: Option<String>,
     /// Whether fields at the end of a row may be missing.
-    #[prost(bool, tag = "8")]
     pub truncated_rows: bool,
 }
 
@@ -114,7 +100,7 @@ impl TextScanWire {
         let options = match &self.csv {
             Some(csv) => TextOptions::Csv(CsvOptions {
                 compression,
-                ..csv.options()?
+                ..csv.options()
             }),
             None => TextOptions::Json(JsonOptions {
                 compression,
@@ -133,37 +119,27 @@ impl CsvWire {
     fn of(options: &CsvOptions) -> Self {
         Self {
             has_header: options.has_header.unwrap_or(true),
-            delimiter: options.delimiter.into(),
-            quote: options.quote.into(),
-            escape: options.escape.map(u32::from),
-            terminator: options.terminator.map(u32::from),
-            comment: options.comment.map(u32::from),
+            delimiter: options.delimiter,
+            quote: options.quote,
+            escape: options.escape,
+            terminator: options.terminator,
+            comment: options.comment,
             null_regex: options.null_regex.clone(),
             truncated_rows: options.truncated_rows.unwrap_or(false),
         }
     }
 
-    fn options(&self) -> Result<CsvOptions> {
-        Ok(CsvOptions {
+    fn options(&self) -> CsvOptions {
+        CsvOptions {
             has_header: Some(self.has_header),
-            delimiter: byte(self.delimiter)?,
-            quote: byte(self.quote)?,
-            escape: self.escape.map(byte).transpose()?,
-            terminator: self.terminator.map(byte).transpose()?,
-            comment: self.comment.map(byte).transpose()?,
+            delimiter: self.delimiter,
+            quote: self.quote,
+            escape: self.escape,
+            terminator: self.terminator,
+            comment: self.comment,
             null_regex: self.null_regex.clone(),
             truncated_rows: Some(self.truncated_rows),
             ..CsvOptions::default()
-        })
-    }
-}
-
-/// A character that is one byte.
-fn byte(character: u32) -> Result<u8> {
-    match u8::try_from(character) {
-        Ok(byte) => Ok(byte),
-        Err(_) => exec_err!(
-            "the plan has an option of CSV with the character {character}; it has to be one byte"
-        ),
+        }
     }
 }
