@@ -1,5 +1,6 @@
 //! Rules about the sources of the workspace: modules import each other in one direction, a name
-//! means one type, libraries name no options, and the paths of the documentation exist.
+//! means one type, functions are short, libraries name no options, and the paths of the
+//! documentation exist.
 //!
 //! The sources are parsed by `syn`; code that only tests compile is left out.
 //!
@@ -15,6 +16,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{
     Attribute, Expr, File, Item, Macro, Token, Type, UseTree, Visibility, parse::Parser,
     punctuated::Punctuated, visit::Visit,
@@ -82,6 +85,31 @@ fn no_two_types_share_a_name() {
 /// Errors have remedies as data: each front end words them in its own syntax, the program in
 /// `error/remedy.rs`, SQL in `remedy.rs` of tfarrow-datafusion and in tfarrow-sql, and the Python
 /// package in its `remedy.rs`.
+/// The size of a function in tokens and branches, because lines measure how it is formatted. An arm
+/// of a `match` over many types adds tokens, and is read by itself.
+///
+/// The limits are at the longest functions of arrow-csv, rust-csv and datafusion-orc, but for the
+/// one of arrow-csv that reads all types.
+#[test]
+fn functions_are_short() {
+    const TOKENS: usize = 500;
+    const TOKENS_OF_ARM: usize = 25;
+    const BRANCHES: usize = 20;
+    let mut functions = Functions::default();
+    for (_, modules) in crates() {
+        for source in modules.values() {
+            functions.path.clone_from(&source.path);
+            functions.visit_file(&source.file);
+        }
+    }
+    assert!(functions.found.len() > 4000, "{}", functions.found.len());
+    let is_long = |size: &FunctionSize| {
+        size.tokens > TOKENS + TOKENS_OF_ARM * size.arms || size.branches > BRANCHES
+    };
+    functions.found.retain(is_long);
+    assert!(functions.found.is_empty(), "{:#?}", functions.found);
+}
+
 #[test]
 fn libraries_name_no_option_of_the_program_and_only_two_name_sql() {
     let sql = [
@@ -456,6 +484,94 @@ impl<'ast> Visit<'ast> for Paths {
             .for_each(|argument| self.visit_expr(argument));
         syn::visit::visit_macro(self, call);
     }
+}
+
+/// The size of the body of a function, with the closures and functions in it.
+#[derive(Debug, Default)]
+#[expect(
+    dead_code,
+    reason = "the path and the name are for the message of the test"
+)]
+struct FunctionSize {
+    path: PathBuf,
+    name: String,
+    tokens: usize,
+    /// Number of arms of `match`.
+    arms: usize,
+    /// Number of `if`, `match`, loops and closures.
+    branches: usize,
+}
+
+/// Collects the functions of a file, without those of tests.
+#[derive(Default)]
+struct Functions {
+    path: PathBuf,
+    found: Vec<FunctionSize>,
+}
+
+impl Functions {
+    fn add(&mut self, name: &syn::Ident, body: &syn::Block) {
+        let mut size = FunctionSize {
+            path: self.path.clone(),
+            name: name.to_string(),
+            tokens: tokens(body.to_token_stream()),
+            ..FunctionSize::default()
+        };
+        size.visit_block(body);
+        self.found.push(size);
+    }
+}
+
+impl<'ast> Visit<'ast> for Functions {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_test(attributes(item)) {
+            syn::visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        self.add(&function.sig.ident, &function.block);
+        syn::visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        if !is_test(&function.attrs) {
+            self.add(&function.sig.ident, &function.block);
+            syn::visit::visit_impl_item_fn(self, function);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for FunctionSize {
+    fn visit_expr(&mut self, expr: &'ast Expr) {
+        self.branches += usize::from(matches!(
+            expr,
+            Expr::If(_)
+                | Expr::Match(_)
+                | Expr::While(_)
+                | Expr::ForLoop(_)
+                | Expr::Loop(_)
+                | Expr::Closure(_)
+        ));
+        syn::visit::visit_expr(self, expr);
+    }
+
+    fn visit_arm(&mut self, arm: &'ast syn::Arm) {
+        self.arms += 1;
+        syn::visit::visit_arm(self, arm);
+    }
+}
+
+/// The number of tokens, with those in groups.
+fn tokens(stream: TokenStream) -> usize {
+    let mut count = 0;
+    for tree in stream {
+        count += match tree {
+            TokenTree::Group(group) => 2 + tokens(group.stream()),
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => 1,
+        };
+    }
+    count
 }
 
 /// Collects the texts of a file, without those of tests.

@@ -70,69 +70,85 @@ impl Validation {
     /// Returns the distances of the features that both data sets have, without deprecated ones.
     pub fn compare(&mut self, baseline: &Statistics, most: Option<f64>) -> Vec<Distance> {
         let mut anomalies = records(&mut self.updated, &self.statistics, baseline);
+        let deprecated = self.deprecated_features();
         let now = by_name(&self.statistics);
         let before = by_name(baseline);
-        // The validator has deprecated features of an unexpected type; they are compared
-        // nevertheless.
-        let is_type_anomaly = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::UnexpectedDataType;
-        let changed: BTreeSet<_> = self
-            .anomalies
-            .iter()
-            .filter(is_type_anomaly)
-            .filter_map(|anomaly| anomaly.feature.clone())
-            .collect();
+        let mut distances = Vec::new();
+        each_feature(&mut self.updated, |feature, is_list, _| {
+            let key = (is_list, feature.name().to_owned());
+            if deprecated.contains(&key) {
+                return;
+            }
+            let path = feature_path(is_list, feature.name());
+            match (now.get(&key), before.get(&key)) {
+                (None, _) => {}
+                (Some(_), None) => missing_control(feature, &path, &mut anomalies),
+                (Some(now), Some(before)) => {
+                    for mut distance in measure(&path, now, before) {
+                        let most = most.filter(|_| is_default_measure(&distance, feature, now));
+                        apply_thresholds(feature, &mut distance, most, &mut anomalies);
+                        distances.push(distance);
+                    }
+                }
+            }
+        });
+        self.anomalies.extend(anomalies);
+        self.anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
+        distances
+    }
+
+    /// The deprecated features of the updated schema, by whether they are feature lists and by
+    /// their names. The validator has deprecated features of an unexpected type; they are compared
+    /// nevertheless.
+    fn deprecated_features(&mut self) -> BTreeSet<(bool, String)> {
+        let mut changed = BTreeSet::new();
+        for anomaly in &self.anomalies {
+            if anomaly.kind == AnomalyKind::UnexpectedDataType {
+                changed.extend(anomaly.feature.clone());
+            }
+        }
         let mut deprecated = BTreeSet::new();
         each_feature(&mut self.updated, |feature, is_list, _| {
             if is_deprecated(feature) && !changed.contains(&feature_path(is_list, feature.name())) {
                 deprecated.insert((is_list, feature.name().to_owned()));
             }
         });
-        let mut distances = Vec::new();
-        each_feature(&mut self.updated, |feature, is_list, _| {
-            let key = (is_list, feature.name().to_owned());
-            let path = feature_path(is_list, feature.name());
-            if deprecated.contains(&key) {
-                return;
-            }
-            let Some(values) = now.get(&key) else { return };
-            let Some(control) = before.get(&key) else {
-                for [control, _] in remove_comparators(feature) {
-                    let text = format!("The {control} data has no values of the feature.");
-                    let short = format!("{control} data missing");
-                    let anomaly =
-                        Anomaly::new(AnomalyKind::ComparatorControlDataMissing, short, text);
-                    anomalies.push(Anomaly {
-                        feature: Some(path.clone()),
-                        ..anomaly
-                    });
-                }
-                return;
-            };
-            for mut distance in measure(&path, values, control) {
-                let (limits, is_left) = thresholds(feature, distance.measure);
-                let is_default = is_left
-                    && !distance.is_estimated
-                    && is_default_measure(distance.measure, values);
-                let default = most.filter(|_| is_default);
-                for (names, threshold) in
-                    limits.into_iter().chain(default.map(|most| (DRIFT, most)))
-                {
-                    distance.threshold = Some(
-                        distance
-                            .threshold
-                            .map_or(threshold, |held| held.min(threshold)),
-                    );
-                    if distance.value > threshold {
-                        anomalies.push(threshold_exceeded(&distance, names, threshold));
-                        raise(feature, names == SKEW, distance.measure, distance.value);
-                    }
-                }
-                distances.push(distance);
-            }
+        deprecated
+    }
+}
+
+/// Removes the comparators of a feature that the baseline lacks, with an anomaly for each of them
+/// that has a threshold.
+fn missing_control(feature: &mut Feature, path: &str, anomalies: &mut Vec<Anomaly>) {
+    for [control, _] in remove_comparators(feature) {
+        let text = format!("The {control} data has no values of the feature.");
+        let short = format!("{control} data missing");
+        anomalies.push(Anomaly {
+            feature: Some(path.to_owned()),
+            ..Anomaly::new(AnomalyKind::ComparatorControlDataMissing, short, text)
         });
-        self.anomalies.extend(anomalies);
-        self.anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
-        distances
+    }
+}
+
+/// Compares a distance with the thresholds of the feature, and with `most` of the caller. Adds an
+/// anomaly for each threshold that it exceeds, and raises the threshold.
+fn apply_thresholds(
+    feature: &mut Feature,
+    distance: &mut Distance,
+    most: Option<f64>,
+    anomalies: &mut Vec<Anomaly>,
+) {
+    let mut limits = thresholds(feature, distance.measure);
+    limits.extend(most.map(|most| (DRIFT, most)));
+    for (names, threshold) in limits {
+        distance.threshold = Some(match distance.threshold {
+            Some(held) => held.min(threshold),
+            None => threshold,
+        });
+        if distance.value > threshold {
+            anomalies.push(threshold_exceeded(distance, names, threshold));
+            raise(feature, names == SKEW, distance.measure, distance.value);
+        }
     }
 }
 
@@ -242,15 +258,11 @@ fn has_threshold(comparator: &FeatureComparator) -> bool {
         .any(|measure| threshold(comparator, *measure).is_some())
 }
 
-/// Returns the thresholds of a feature for a measure, and whether its comparators set no threshold
-/// for any measure.
-fn thresholds(feature: &Feature, measure: Measure) -> (Vec<([&'static str; 2], f64)>, bool) {
-    let own = comparators(feature)
-        .filter_map(|(names, comparator)| Some((names, threshold(comparator, measure)?)));
-    (
-        own.collect(),
-        !comparators(feature).any(|(_, comparator)| has_threshold(comparator)),
-    )
+/// Returns the thresholds of a feature for a measure.
+fn thresholds(feature: &Feature, measure: Measure) -> Vec<([&'static str; 2], f64)> {
+    comparators(feature)
+        .filter_map(|(names, comparator)| Some((names, threshold(comparator, measure)?)))
+        .collect()
 }
 
 /// Removes the comparators of a feature, and returns the names of those that have a threshold.
@@ -263,14 +275,18 @@ fn remove_comparators(feature: &mut Feature) -> Vec<[&'static str; 2]> {
     with_threshold
 }
 
-/// Returns whether the measure is the default for values of this kind.
-fn is_default_measure(measure: Measure, values: &FeatureAccumulator) -> bool {
-    measure
-        == if values.bytes.is_some() {
-            Measure::LInfty
-        } else {
-            Measure::JensenShannonDivergence
-        }
+/// Returns whether the threshold of the caller applies to a distance: it is no estimate, its
+/// measure is the default for values of this kind, and the comparators of the feature set no
+/// threshold for any measure.
+fn is_default_measure(distance: &Distance, feature: &Feature, values: &FeatureAccumulator) -> bool {
+    let default = if values.bytes.is_some() {
+        Measure::LInfty
+    } else {
+        Measure::JensenShannonDivergence
+    };
+    distance.measure == default
+        && !distance.is_estimated
+        && !comparators(feature).any(|(_, comparator)| has_threshold(comparator))
 }
 
 /// Raises the threshold of a comparator, so that the distance is allowed.
@@ -483,59 +499,71 @@ fn divergence(shares: impl Iterator<Item = (f64, f64)>) -> f64 {
 ///                5         15
 /// ```
 fn aligned(now: &NumberStatistics, before: &NumberStatistics) -> Vec<(f64, f64)> {
-    let histograms = [&now.histogram, &before.histogram];
-    let is_finite = |bucket: &&HistogramBucket| bucket.low.is_finite() && bucket.high.is_finite();
-    let buckets = || histograms.into_iter().flatten().filter(is_finite);
-    // `total_cmp` orders -0.0 before 0.0; bounds are finite, so that this is the only difference
-    // from `<`.
-    let bounds = buckets()
-        .filter(|bucket| bucket.low < bucket.high)
-        .flat_map(|bucket| [bucket.low, bucket.high]);
-    let mut bounds: Vec<f64> = bounds.collect();
-    bounds.sort_unstable_by(f64::total_cmp);
-    bounds.dedup();
-    let points: BTreeSet<u64> = buckets()
-        .filter(|b| b.low == b.high)
-        .map(|b| (b.low + 0.0).to_bits())
-        .collect();
-    let mut parts: Vec<_> = bounds
-        .windows(2)
-        .map(|bounds| {
-            histograms.map(|histogram| {
-                histogram
-                    .iter()
-                    .filter(is_finite)
-                    .map(|b| within(b, bounds))
-                    .sum()
-            })
-        })
-        .chain(points.into_iter().map(|point| {
-            let is_here =
-                |b: &&HistogramBucket| b.low == b.high && (b.low + 0.0).to_bits() == point;
-            histograms.map(|histogram| histogram.iter().filter(is_here).map(|b| b.count).sum())
-        }))
-        .collect();
-    let infinite = histograms.map(|histogram| {
-        histogram
-            .iter()
-            .filter(|b| !is_finite(b))
-            .map(|b| b.count)
-            .sum::<f64>()
+    let both = [now, before];
+    let mut parts: Vec<[f64; 2]> = Vec::new();
+    for bounds in bounds_of_buckets(both).windows(2) {
+        parts.push(both.map(|numbers| {
+            let finite = finite_buckets(numbers);
+            finite.map(|bucket| within(bucket, bounds)).sum()
+        }));
+    }
+    for point in points_of_buckets(both) {
+        parts.push(both.map(|numbers| {
+            let here = finite_buckets(numbers).filter(|bucket| point_of(bucket) == Some(point));
+            here.map(|bucket| bucket.count).sum()
+        }));
+    }
+    let infinite = both.map(|numbers| {
+        let infinite = numbers.histogram.iter().filter(|bucket| !is_finite(bucket));
+        infinite.map(|bucket| bucket.count).sum()
     });
     for [a, b] in [infinite, [now.nan as f64, before.nan as f64]] {
         parts.extend([[a, 0.0], [0.0, b]]);
     }
-    let all = [0, 1].map(|side| {
-        parts
-            .iter()
-            .map(|part: &[f64; 2]| part[side])
-            .sum::<f64>()
-            .max(f64::MIN_POSITIVE)
-    });
+    let mut all = [0.0; 2];
+    for part in &parts {
+        all[0] += part[0];
+        all[1] += part[1];
+    }
+    let [all, all_before] = all.map(|all| all.max(f64::MIN_POSITIVE));
     parts
         .into_iter()
-        .map(|[a, b]| (a / all[0], b / all[1]))
+        .map(|[now, before]| (now / all, before / all_before))
         .collect()
+}
+
+fn is_finite(bucket: &HistogramBucket) -> bool {
+    bucket.low.is_finite() && bucket.high.is_finite()
+}
+
+fn finite_buckets(numbers: &NumberStatistics) -> impl Iterator<Item = &HistogramBucket> {
+    numbers.histogram.iter().filter(|bucket| is_finite(bucket))
+}
+
+/// The bits of the value of a bucket with a single value, which are the same for -0.0 and 0.0.
+fn point_of(bucket: &HistogramBucket) -> Option<u64> {
+    (bucket.low == bucket.high).then(|| (bucket.low + 0.0).to_bits())
+}
+
+/// The bounds of the buckets of both histograms, in order.
+fn bounds_of_buckets(both: [&NumberStatistics; 2]) -> Vec<f64> {
+    let mut bounds = Vec::new();
+    for bucket in both.into_iter().flat_map(finite_buckets) {
+        if bucket.low < bucket.high {
+            bounds.extend([bucket.low, bucket.high]);
+        }
+    }
+    // `total_cmp` orders -0.0 before 0.0; bounds are finite, so that this is the only difference
+    // from `<`.
+    bounds.sort_unstable_by(f64::total_cmp);
+    bounds.dedup();
+    bounds
+}
+
+/// The single values of the buckets of both histograms, see [`point_of`].
+fn points_of_buckets(both: [&NumberStatistics; 2]) -> BTreeSet<u64> {
+    let buckets = both.into_iter().flat_map(finite_buckets);
+    buckets.filter_map(point_of).collect()
 }
 
 /// Returns the count of a bucket within bounds, on the assumption that its values are spread

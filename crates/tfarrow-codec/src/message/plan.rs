@@ -316,32 +316,17 @@ impl MessagePlan {
                 "column {path:?}: structs are nested deeper than {MAX_DEPTH}"
             )));
         }
+        let index_of = columns_of_fields(message, columns, path)?;
         let mut fields: Vec<_> = message.fields().collect();
-        let names: HashSet<_> = fields.iter().map(name_of).collect();
-        let mut index_of = HashMap::new();
-        for (index, column) in columns.iter().enumerate() {
-            let refused = |reason: &str| {
-                let message = message.full_name();
-                Err(unsupported(format!(
-                    "column {:?}: the message {message} {reason}",
-                    join(path, column.name())
-                )))
-            };
-            if !names.contains(column.name().as_str()) {
-                return refused("has no such field");
-            }
-            if index_of.insert(column.name().as_str(), index).is_some() {
-                return refused("has this field once, and it has two columns");
-            }
-        }
         fields.sort_by_key(FieldDescriptor::number);
-        let mut oneofs: Vec<Vec<usize>> = message.oneofs().map(|_| Vec::new()).collect();
-        let oneof_of: HashMap<_, _> = message
-            .oneofs()
-            .enumerate()
-            .map(|(index, oneof)| (oneof.name().to_owned(), index))
-            .collect();
-        let plan = |(at, field): (usize, &FieldDescriptor)| {
+        let mut oneofs = Vec::new();
+        let mut oneof_of = HashMap::new();
+        for (index, oneof) in message.oneofs().enumerate() {
+            oneofs.push(Vec::new());
+            oneof_of.insert(oneof.name().to_owned(), index);
+        }
+        let mut plans = Vec::with_capacity(fields.len());
+        for (at, field) in fields.iter().enumerate() {
             let path = join(path, name_of(field));
             let oneof = field
                 .containing_oneof()
@@ -350,29 +335,23 @@ impl MessagePlan {
                 members.push(at);
             }
             let index = index_of.get(name_of(field)).copied();
-            let column = index.zip(index.and_then(|index| columns.get(index)));
-            let column = column
-                .map(|column| ColumnOfField::new(field, column, &path, depth, enums))
-                .transpose()?;
+            let column = match index.and_then(|index| Some((index, columns.get(index)?))) {
+                Some(column) => Some(ColumnOfField::new(field, column, &path, depth, enums)?),
+                None => None,
+            };
             let wire_type = wire_type(field);
-            let is_packable = field.is_list() && !matches!(wire_type, LEN | START_GROUP);
-            Ok(FieldPlan {
+            plans.push(FieldPlan {
                 path,
                 number: field.number(),
                 wire_type,
-                is_packable,
+                is_packable: field.is_list() && !matches!(wire_type, LEN | START_GROUP),
                 oneof,
                 column,
-            })
-        };
-        let fields = fields
-            .iter()
-            .enumerate()
-            .map(plan)
-            .collect::<Result<Vec<_>>>()?;
+            });
+        }
         Ok(Self {
             name: message.full_name().into(),
-            fields,
+            fields: plans,
             extensions: message.extension_ranges().collect(),
             oneofs,
             writes_defaults: false,
@@ -658,6 +637,36 @@ impl MessagePlan {
             .map(cells)
             .sum()
     }
+}
+
+/// Returns the index of the column of each field, by the name of the field.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for a column without a field, and for a second column of a field.
+fn columns_of_fields<'c>(
+    message: &MessageDescriptor,
+    columns: &'c Fields,
+    path: &str,
+) -> Result<HashMap<&'c str, usize>> {
+    let fields: Vec<_> = message.fields().collect();
+    let names: HashSet<_> = fields.iter().map(name_of).collect();
+    let mut index_of = HashMap::new();
+    for (index, column) in columns.iter().enumerate() {
+        let name = column.name().as_str();
+        let reason = if !names.contains(name) {
+            "has no such field"
+        } else if index_of.insert(name, index).is_some() {
+            "has this field once, and it has two columns"
+        } else {
+            continue;
+        };
+        return Err(unsupported(format!(
+            "column {:?}: the message {} {reason}",
+            join(path, name),
+            message.full_name()
+        )));
+    }
+    Ok(index_of)
 }
 
 /// Joins the names of nested fields.

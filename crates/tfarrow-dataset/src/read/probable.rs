@@ -65,80 +65,77 @@ impl ProbablePayload {
 
     /// Decides what all of these records are; `None` if they have no kind in common.
     pub fn of_records(records: &[&[u8]]) -> Option<Self> {
-        let count = records.len() as u64;
         // An empty record may be of any type.
-        let records: Vec<_> = records
-            .iter()
-            .copied()
-            .filter(|record| !record.is_empty())
-            .collect();
-        let first = records.first()?;
-        let of_name = |name: String| Self {
-            name,
-            records: count,
-            is_text: false,
-            fields: None,
-        };
-        if let Some(header) = ImageHeader::read(first) {
-            let format = format!("{:?}", header.format).to_uppercase();
-            let is_same = |record: &&[u8]| {
-                ImageHeader::read(record).is_some_and(|other| other.format == header.format)
-            };
-            return records
-                .iter()
-                .all(is_same)
-                .then(|| of_name(format!("{format} images")));
-        }
-        if let Some(name) = magic::name(first) {
-            return records
-                .iter()
-                .all(|record| magic::name(record) == Some(name))
-                .then(|| of_name(name.to_owned()));
-        }
-        let mut fields = WireFields::default();
-        let mut candidates: Vec<_> = KNOWN.iter().collect();
-        let all = |record: &&[u8]| match WireMessage::parse(record) {
-            Some(message) => {
-                candidates.retain(|known| known.has_one_member(&message));
-                fields.add(&message);
-                true
+        let mut not_empty = Vec::with_capacity(records.len());
+        for record in records {
+            if !record.is_empty() {
+                not_empty.push(*record);
             }
-            None => false,
-        };
-        if records.iter().all(all) {
-            let known = candidates.iter().find(|known| known.fits(&fields));
-            let name = known.map_or("protobuf messages".to_owned(), |known| {
-                format!("{} messages", known.name)
-            });
-            return Some(Self {
-                name,
-                records: count,
-                is_text: false,
-                fields: Some(fields),
-            });
         }
-        let is_text =
-            |record: &&[u8]| std::str::from_utf8(record).is_ok() && !has_control_character(record);
-        if !records.iter().all(is_text) {
-            return None;
-        }
-        let trimmed = |record: &&[u8]| {
-            let record = record.trim_ascii();
-            matches!(
-                (record.first(), record.last()),
-                (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))
-            )
-        };
-        let name = if records.iter().all(trimmed) {
-            "JSON"
+        let first = not_empty.first()?;
+        let (name, fields, is_text) = if let Some(header) = ImageHeader::read(first) {
+            let format = |record: &&[u8]| ImageHeader::read(record).map(|header| header.format);
+            if not_empty
+                .iter()
+                .map(format)
+                .any(|other| other != Some(header.format))
+            {
+                return None;
+            }
+            let format = format!("{:?}", header.format).to_uppercase();
+            (format!("{format} images"), None, false)
+        } else if let Some(name) = magic::name(first) {
+            if not_empty
+                .iter()
+                .any(|record| magic::name(record) != Some(name))
+            {
+                return None;
+            }
+            (name.to_owned(), None, false)
+        } else if let Some((name, fields)) = messages(&not_empty) {
+            (name, Some(fields), false)
         } else {
-            "text"
+            (text_name(&not_empty)?.to_owned(), None, true)
         };
         Some(Self {
-            is_text: true,
-            ..of_name(name.to_owned())
+            name,
+            records: records.len() as u64,
+            is_text,
+            fields,
         })
     }
+}
+
+/// The name of the messages that all records can be, and their fields.
+fn messages(records: &[&[u8]]) -> Option<(String, WireFields)> {
+    let mut fields = WireFields::default();
+    let mut candidates: Vec<_> = KNOWN.iter().collect();
+    for record in records {
+        let message = WireMessage::parse(record)?;
+        candidates.retain(|known| known.has_one_member(&message));
+        fields.add(&message);
+    }
+    let name = match candidates.iter().find(|known| known.fits(&fields)) {
+        Some(known) => format!("{} messages", known.name),
+        None => "protobuf messages".to_owned(),
+    };
+    Some((name, fields))
+}
+
+/// The name of the text that all records are.
+fn text_name(records: &[&[u8]]) -> Option<&'static str> {
+    let mut is_json = true;
+    for record in records {
+        if std::str::from_utf8(record).is_err() || has_control_character(record) {
+            return None;
+        }
+        let record = record.trim_ascii();
+        is_json &= matches!(
+            (record.first(), record.last()),
+            (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))
+        );
+    }
+    Some(if is_json { "JSON" } else { "text" })
 }
 
 /// The wire of a field: the [kinds](WireValue::kind) that its values can be taken for.

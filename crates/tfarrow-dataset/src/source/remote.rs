@@ -47,44 +47,77 @@ pub(super) fn find(source: &str, filter: FormatFilter, exclude: Exclude<'_>) -> 
     if Glob::is_glob(location.path) {
         return find_by_glob(source, &location, &store, filter, exclude);
     }
-    let failed = |error: io::Error| Error::io(source, error);
     let key = location.path.trim_end_matches('/');
     if !key.is_empty()
         && key == location.path
-        && let Some(object) = Object::find(&store, key).map_err(failed)?
+        && let Some(shard) =
+            find_object(&location, &store, key, filter).map_err(|error| Error::io(source, error))?
     {
-        return Ok(Resolved::of([
-            named_object(&location, object, filter).map_err(failed)?
-        ]));
+        return Ok(Resolved::of([shard]));
     }
-    if let Some(spec) = ShardSpec::parse(source) {
-        let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
-        let objects = Object::list(&store, folder).map_err(failed)?;
-        let below = |object: Object| Some((below(&object, folder).to_str()?.to_owned(), object));
-        let objects = spec.choose(objects.into_iter().filter_map(below))?;
-        let shards = objects
-            .into_iter()
-            .map(|object| named_object(&location, object, filter).map_err(failed));
-        return Ok(Resolved::of(shards.collect::<Result<Vec<_>>>()?));
+    match ShardSpec::parse(source) {
+        Some(spec) => find_by_spec(source, &location, &store, &spec, filter),
+        None => find_below(source, &location, &store, filter, exclude),
     }
-    let objects = Object::list(&store, key).map_err(failed)?;
+}
+
+/// Finds one object.
+fn find_object(
+    location: &Location<'_>,
+    store: &Arc<dyn ObjectStore>,
+    key: &str,
+    filter: FormatFilter,
+) -> io::Result<Option<Shard>> {
+    match Object::find(store, key)? {
+        Some(object) => Ok(Some(named_object(location, object, filter)?)),
+        None => Ok(None),
+    }
+}
+
+fn find_by_spec(
+    source: &str,
+    location: &Location<'_>,
+    store: &Arc<dyn ObjectStore>,
+    spec: &ShardSpec,
+    filter: FormatFilter,
+) -> Result<Resolved> {
+    let failed = |error: io::Error| Error::io(source, error);
+    let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
+    let mut objects = Vec::new();
+    for object in Object::list(store, folder).map_err(failed)? {
+        if let Some(name) = below(&object, folder).to_str() {
+            objects.push((name.to_owned(), object));
+        }
+    }
+    let mut shards = Vec::new();
+    for object in spec.choose(objects.into_iter())? {
+        shards.push(named_object(location, object, filter).map_err(failed)?);
+    }
+    Ok(Resolved::of(shards))
+}
+
+fn find_below(
+    source: &str,
+    location: &Location<'_>,
+    store: &Arc<dyn ObjectStore>,
+    filter: FormatFilter,
+    exclude: Exclude<'_>,
+) -> Result<Resolved> {
+    let failed = |error: io::Error| Error::io(source, error);
+    let folder = location.path.trim_end_matches('/');
+    let objects = Object::list(store, folder).map_err(failed)?;
     let count = objects.len();
-    if let Some(error) = objects
-        .iter()
-        .find_map(|object| log_error(source, &below(object, key)))
-    {
-        return Err(error);
+    for object in &objects {
+        if let Some(error) = log_error(source, &below(object, folder)) {
+            return Err(error);
+        }
     }
     let is_visible = |below: &Path| !is_hidden(below);
-    let found = select(
-        &location,
-        key,
-        objects,
-        (&is_visible, false),
-        filter,
-        exclude,
-    )
-    .map_err(failed)?;
+    let names = Names {
+        is_named: &is_visible,
+        by_glob: false,
+    };
+    let found = select(location, folder, objects, names, filter, exclude).map_err(failed)?;
     let found = Resolved {
         missing: missing_shards(&found.shards),
         ..found
@@ -117,15 +150,11 @@ fn find_by_glob(
         let is_hidden = |first| !glob.names_prefix(first) && has_hidden_part(shown, first);
         glob.matches(below) && !is_hidden('_') && !is_hidden('.')
     };
-    let found = select(
-        location,
-        &prefix,
-        objects,
-        (&is_named, true),
-        filter,
-        exclude,
-    )
-    .map_err(failed)?;
+    let names = Names {
+        is_named: &is_named,
+        by_glob: true,
+    };
+    let found = select(location, &prefix, objects, names, filter, exclude).map_err(failed)?;
     found.or_none(
         source,
         format!("of {count} objects there, none that is a shard matches"),
@@ -257,75 +286,117 @@ pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
     Ok(())
 }
 
-/// Selects the objects that are shards, of those below `prefix` whose names `is_named` accepts, for
-/// a folder or a glob. The format of an object that is not named like a shard is determined by its
-/// bytes.
+/// The names of the objects that a source names.
+#[derive(Clone, Copy)]
+struct Names<'n> {
+    /// Whether the source names an object, by the path of the object below the prefix.
+    is_named: &'n dyn Fn(&Path) -> bool,
+    /// Whether the source is a glob, not a folder.
+    by_glob: bool,
+}
+
+/// An object that a source names.
+struct NamedObject {
+    /// The path below the prefix.
+    name: PathBuf,
+    object: Object,
+    format: Option<ShardFormat>,
+    head: HeadInfo,
+}
+
+/// Selects the objects below `prefix` that are shards. The format of an object that is not named
+/// like a shard is determined by its bytes.
 fn select(
     location: &Location<'_>,
     prefix: &str,
     objects: Vec<Object>,
-    (is_named, by_glob): (&dyn Fn(&Path) -> bool, bool),
+    names: Names<'_>,
     filter: FormatFilter,
     exclude: Exclude<'_>,
 ) -> io::Result<Resolved> {
-    let objects = objects
-        .into_iter()
-        .map(|object| (below(&object, prefix), object));
-    let is_known = |name: &Path| filter == FormatFilter::Files || is_shard_name(name);
-    let is_format = |name: &Path| is_shard_name(name) || ShardFormat::of_name(name).is_some();
-    let is_shard = |name: &Path, object: &Object| {
-        object.size > 0 || filter != FormatFilter::Files && is_format(name)
-    };
-    let (objects, empty): (Vec<_>, Vec<_>) = objects
-        .filter(|(name, _)| is_named(name))
-        .partition(|(name, object)| is_shard(name, object));
     let mut found = Resolved::default();
-    found.skipped_files.empty = empty.len() as u64;
-    let objects: Vec<_> = objects
-        .into_iter()
-        .map(|(name, object)| (is_known(&name), name, object))
-        .collect();
-    let sniff = move |(is_known, name, object): (bool, PathBuf, Object)| async move {
-        let known = (Some(ShardFormat::TfRecord), HeadInfo::default());
-        let (format, head) = if is_known {
-            known
+    let mut not_empty = Vec::new();
+    for object in objects {
+        let name = below(&object, prefix);
+        if !(names.is_named)(&name) {
+            continue;
+        }
+        let is_format = is_shard_name(&name) || ShardFormat::of_name(&name).is_some();
+        if object.size > 0 || filter != FormatFilter::Files && is_format {
+            not_empty.push((name, object));
+        } else {
+            found.skipped_files.empty += 1;
+        }
+    }
+    for object in sniff_all(not_empty, filter)? {
+        add(&mut found, object, location, names.by_glob, filter);
+    }
+    exclude(&mut found);
+    filter.prefer(&mut found, names.by_glob);
+    found.remove_events();
+    Ok(found)
+}
+
+/// Determines the formats of objects, several at once.
+fn sniff_all(
+    objects: Vec<(PathBuf, Object)>,
+    filter: FormatFilter,
+) -> io::Result<Vec<NamedObject>> {
+    let sniff = move |(name, object): (PathBuf, Object)| async move {
+        let (format, head) = if filter == FormatFilter::Files || is_shard_name(&name) {
+            (Some(ShardFormat::TfRecord), HeadInfo::default())
         } else {
             sniff_filtered(&object, filter).await?
         };
-        Ok::<_, object_store::Error>((name, object, format, head))
+        Ok::<_, object_store::Error>(NamedObject {
+            name,
+            object,
+            format,
+            head,
+        })
     };
-    let sniffed: Vec<_> = wait(
-        stream::iter(objects)
-            .map(sniff)
-            .buffered(OBJECTS_AT_ONCE)
-            .try_collect(),
-    )??;
-    for (name, object, format, head) in sniffed {
-        let path = PathBuf::from(location.url(object.key.as_ref()));
-        if head.empty_text(&name).is_some() {
-            found.skipped_files.empty += 1;
-            continue;
-        }
-        if is_reader_index(&name) {
-            found.skipped_files.by_name += 1;
-            continue;
-        }
-        let format = format.or_else(|| filter.text(&name, by_glob));
-        match format.or((by_glob && !is_sidecar(&name)).then_some(ShardFormat::TfRecord)) {
-            None if is_sidecar(&name) => found.skipped_files.by_name += 1,
-            None => found.skipped_files.other(path),
-            Some(format) if !filter.accepts(format) => found.skipped_files.unwanted(path),
-            Some(format) => {
-                found
-                    .shards
-                    .push(Shard::remote(path, name, object.size, format, object).with_head(head));
-            }
+    let sniffed = stream::iter(objects).map(sniff);
+    Ok(wait(sniffed.buffered(OBJECTS_AT_ONCE).try_collect())??)
+}
+
+/// Adds an object to the shards, or to the skipped files.
+fn add(
+    found: &mut Resolved,
+    named: NamedObject,
+    location: &Location<'_>,
+    by_glob: bool,
+    filter: FormatFilter,
+) {
+    let NamedObject {
+        name,
+        object,
+        mut format,
+        head,
+    } = named;
+    if head.empty_text(&name).is_some() {
+        found.skipped_files.empty += 1;
+        return;
+    }
+    if is_reader_index(&name) {
+        found.skipped_files.by_name += 1;
+        return;
+    }
+    if format.is_none() {
+        format = filter.text(&name, by_glob);
+    }
+    if format.is_none() && by_glob && !is_sidecar(&name) {
+        format = Some(ShardFormat::TfRecord);
+    }
+    let path = PathBuf::from(location.url(object.key.as_ref()));
+    match format {
+        None if is_sidecar(&name) => found.skipped_files.by_name += 1,
+        None => found.skipped_files.other(path),
+        Some(format) if !filter.accepts(format) => found.skipped_files.unwanted(path),
+        Some(format) => {
+            let shard = Shard::remote(path, name, object.size, format, object);
+            found.shards.push(shard.with_head(head));
         }
     }
-    exclude(&mut found);
-    filter.prefer(&mut found, by_glob);
-    found.remove_events();
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -222,61 +222,74 @@ type Key<'a> = (&'a str, bool, Option<&'a str>);
 fn cards<'a>(page: &Page<'a>, alerts: &'a [Alert]) -> Vec<Card<'a>> {
     let now = by_key(Some(page.figures));
     let before = by_key(page.before);
-    let groups = page
-        .distances
-        .chunk_by(|one, next| one.feature == next.feature);
-    let distances: HashMap<&str, &[Distance]> = groups
-        .map(|group| (group[0].feature.as_str(), group))
-        .collect();
-    let key = |of: &'a Distribution| ((of.name.as_str(), of.is_list, Some(of.kind)), of);
-    let distributions: HashMap<Key<'a>, &Distribution> =
-        page.distributions.iter().map(key).collect();
-    let mut flagged: HashMap<(&str, bool), Vec<&Alert>> = HashMap::new();
-    for alert in alerts {
-        if let Some((name, is_list)) = &alert.feature {
-            flagged
-                .entry((name.as_str(), *is_list))
-                .or_default()
-                .push(alert);
-        }
+    let distances = distances_of_features(page);
+    let mut distributions: HashMap<Key<'a>, &Distribution> = HashMap::new();
+    for of in page.distributions {
+        distributions.insert((of.name.as_str(), of.is_list, Some(of.kind)), of);
     }
-    let mut anomalies: HashMap<&str, usize> = HashMap::new();
-    for path in page
-        .anomalies
-        .into_iter()
-        .flatten()
-        .filter_map(|anomaly| anomaly.feature.as_deref())
-    {
-        *anomalies.entry(path).or_default() += 1;
-    }
+    let alerts = alerts_of_features(alerts);
+    let anomalies = anomalies_of_features(page);
     let types = types(page);
     let samples = samples(page);
     let keys: BTreeSet<_> = now.keys().chain(before.keys()).copied().collect();
-    let card = |(id, (name, is_list, kind)): (usize, Key<'a>)| {
+    let mut cards = Vec::with_capacity(keys.len());
+    for (id, key) in keys.into_iter().enumerate() {
+        let (name, is_list, _) = key;
         let path = feature_path(is_list, name);
-        Card {
+        cards.push(Card {
             id,
-            now: now.get(&(name, is_list, kind)).copied(),
-            before: before.get(&(name, is_list, kind)).copied(),
+            now: now.get(&key).copied(),
+            before: before.get(&key).copied(),
             has_baseline: page.before.is_some(),
             distances: distances.get(path.as_str()).copied().unwrap_or_default(),
-            distribution: distributions.get(&(name, is_list, kind)).copied(),
-            alerts: flagged.get(&(name, is_list)).cloned().unwrap_or_default(),
+            distribution: distributions.get(&key).copied(),
+            alerts: alerts.get(&(name, is_list)).cloned().unwrap_or_default(),
             anomalies: anomalies.get(path.as_str()).copied().unwrap_or_default(),
             arrow: types.get(&(name, is_list)).cloned(),
             samples: samples.get(name).cloned().unwrap_or_default(),
-        }
-    };
-    let mut cards: Vec<_> = keys.into_iter().enumerate().map(card).collect();
-    if page.before.is_some() {
-        // The sort is stable. Features without a divergence are last.
-        cards.sort_by(|a, b| {
-            b.drift()
-                .unwrap_or(-1.0)
-                .total_cmp(&a.drift().unwrap_or(-1.0))
         });
     }
+    if page.before.is_some() {
+        // The sort is stable. Features without a divergence are last.
+        let drift = |card: &Card<'_>| card.drift().unwrap_or(-1.0);
+        cards.sort_by(|a, b| drift(b).total_cmp(&drift(a)));
+    }
     cards
+}
+
+/// The distances of each feature, by its path.
+fn distances_of_features<'a>(page: &Page<'a>) -> HashMap<&'a str, &'a [Distance]> {
+    let mut distances = HashMap::new();
+    for group in page
+        .distances
+        .chunk_by(|one, next| one.feature == next.feature)
+    {
+        distances.insert(group[0].feature.as_str(), group);
+    }
+    distances
+}
+
+/// The alerts of each feature, by its name and whether it is a feature list.
+fn alerts_of_features(alerts: &[Alert]) -> HashMap<(&str, bool), Vec<&Alert>> {
+    let mut of_features: HashMap<_, Vec<_>> = HashMap::new();
+    for alert in alerts {
+        if let Some((name, is_list)) = &alert.feature {
+            let of_feature = of_features.entry((name.as_str(), *is_list)).or_default();
+            of_feature.push(alert);
+        }
+    }
+    of_features
+}
+
+/// The number of anomalies of each feature, by its path.
+fn anomalies_of_features<'a>(page: &Page<'a>) -> HashMap<&'a str, usize> {
+    let mut counts = HashMap::new();
+    for anomaly in page.anomalies.into_iter().flatten() {
+        if let Some(path) = &anomaly.feature {
+            *counts.entry(path.as_str()).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// The first texts that examples have of each feature.

@@ -272,53 +272,16 @@ fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
         kinds.chain(none).map(move |kind| (feature, kind))
     });
     let rows = Rows(features.collect());
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "feature",
-            rows.texts(|feature, _| Some(feature.name.clone())),
-        ),
-        ("kind", rows.texts(|_, kind| Some(kind?.kind.to_owned()))),
-        ("present", rows.counts(|feature, _| Some(feature.present))),
-        ("missing", rows.counts(|feature, _| Some(feature.missing))),
-        ("unset", rows.counts(|feature, _| Some(feature.unset))),
-        ("values", rows.counts(|_, kind| Some(kind?.values))),
-        ("min_length", rows.counts(|_, kind| Some(kind?.lengths.min))),
-        ("max_length", rows.counts(|_, kind| Some(kind?.lengths.max))),
-        ("min", rows.floats(|numbers| numbers.min.to_f64())),
-        ("median", rows.floats(|numbers| numbers.median)),
-        (
-            "is_median_exact",
-            rows.exactness(|kind| Some(kind.numbers.as_ref()?.sampled.is_none())),
-        ),
-        ("max", rows.floats(|numbers| numbers.max.to_f64())),
-        // Floats do not have all integers beyond 2^53.
-        ("min_integer", rows.integers(|numbers| numbers.min)),
-        ("max_integer", rows.integers(|numbers| numbers.max)),
-        ("mean", rows.floats(|numbers| numbers.mean)),
-        ("std_dev", rows.floats(|numbers| numbers.std_dev)),
-        (
-            "zeros",
-            rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.zeros)),
-        ),
-        (
-            "nan",
-            rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.nan)),
-        ),
-        ("distinct", rows.of_strings(|strings| strings.distinct)),
-        (
-            "is_distinct_exact",
-            rows.exactness(|kind| Some(kind.strings.as_ref()?.is_distinct_exact)),
-        ),
-        ("min_bytes", rows.of_strings(|strings| strings.min_length)),
-        ("max_bytes", rows.of_strings(|strings| strings.max_length)),
-        (
-            "most_frequent",
-            rows.texts(|_, kind| Some(kind?.strings.as_ref()?.top.first()?.text()?.to_owned())),
-        ),
-    ];
-    let columns = columns
-        .into_iter()
-        .map(|(name, column)| (name, column, true));
+    let mut columns = Vec::new();
+    for (name, column) in rows.columns_of_features() {
+        columns.push((name, column, true));
+    }
+    for (name, column) in rows.columns_of_numbers() {
+        columns.push((name, column, true));
+    }
+    for (name, column) in rows.columns_of_strings() {
+        columns.push((name, column, true));
+    }
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
 }
 
@@ -326,6 +289,63 @@ fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
 struct Rows<'s>(Vec<(&'s FeatureStatistics, Option<&'s KindStatistics>)>);
 
 impl Rows<'_> {
+    fn columns_of_features(&self) -> [(&'static str, ArrayRef); 8] {
+        [
+            (
+                "feature",
+                self.texts(|feature, _| Some(feature.name.clone())),
+            ),
+            ("kind", self.texts(|_, kind| Some(kind?.kind.to_owned()))),
+            ("present", self.counts(|feature, _| Some(feature.present))),
+            ("missing", self.counts(|feature, _| Some(feature.missing))),
+            ("unset", self.counts(|feature, _| Some(feature.unset))),
+            ("values", self.counts(|_, kind| Some(kind?.values))),
+            ("min_length", self.counts(|_, kind| Some(kind?.lengths.min))),
+            ("max_length", self.counts(|_, kind| Some(kind?.lengths.max))),
+        ]
+    }
+
+    fn columns_of_numbers(&self) -> [(&'static str, ArrayRef); 10] {
+        [
+            ("min", self.floats(|numbers| numbers.min.to_f64())),
+            ("median", self.floats(|numbers| numbers.median)),
+            (
+                "is_median_exact",
+                self.exactness(|kind| Some(kind.numbers.as_ref()?.sampled.is_none())),
+            ),
+            ("max", self.floats(|numbers| numbers.max.to_f64())),
+            // Floats do not have all integers beyond 2^53.
+            ("min_integer", self.integers(|numbers| numbers.min)),
+            ("max_integer", self.integers(|numbers| numbers.max)),
+            ("mean", self.floats(|numbers| numbers.mean)),
+            ("std_dev", self.floats(|numbers| numbers.std_dev)),
+            (
+                "zeros",
+                self.counts(|_, kind| Some(kind?.numbers.as_ref()?.zeros)),
+            ),
+            (
+                "nan",
+                self.counts(|_, kind| Some(kind?.numbers.as_ref()?.nan)),
+            ),
+        ]
+    }
+
+    fn columns_of_strings(&self) -> [(&'static str, ArrayRef); 5] {
+        [
+            ("distinct", self.of_strings(|strings| strings.distinct)),
+            (
+                "is_distinct_exact",
+                self.exactness(|kind| Some(kind.strings.as_ref()?.is_distinct_exact)),
+            ),
+            ("min_bytes", self.of_strings(|strings| strings.min_length)),
+            ("max_bytes", self.of_strings(|strings| strings.max_length)),
+            (
+                "most_frequent",
+                self.texts(|_, kind| Some(kind?.strings.as_ref()?.top.first()?.text()?.to_owned())),
+            ),
+        ]
+    }
+
     fn texts(
         &self,
         of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<String>,

@@ -118,18 +118,9 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     }
     let notices = SessionNotices { on_notice };
     let registry = Arc::new(TableRegistry::new(notices.clone()));
-    let mut config = config
-        .with_information_schema(true)
-        .with_option_extension(tables);
-    // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no
-    // statistics to prune by. While they are enabled, `TfRecordSource` accepts no dynamic filters
-    // at all.
-    config
-        .options_mut()
-        .optimizer
-        .enable_aggregate_dynamic_filter_pushdown = false;
-    // The metadata of Parquet files has the type of their records, which COPY writes.
-    config.options_mut().execution.parquet.skip_metadata = false;
+    let config = with_settings(config, tables)
+        .with_extension(Arc::clone(&registry))
+        .with_extension(Arc::new(notices));
     // Every query lists folders again, so that it reads new files.
     let runtime = runtime
         .with_object_list_cache_limit(0)
@@ -144,11 +135,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         [Arc::new(FloatStatistics) as _, Arc::new(InputFileName) as _],
     );
     let state = SessionStateBuilder::new()
-        .with_config(
-            config
-                .with_extension(Arc::clone(&registry))
-                .with_extension(Arc::new(notices)),
-        )
+        .with_config(config)
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
@@ -167,20 +154,40 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     let context = SessionContext::new_with_state(state.build());
     register_format_and_functions(&context)?;
     register(&context, registry)?;
-    let functions = bounded(context.state().scalar_functions(), memory_limit).collect::<Vec<_>>();
-    functions
-        .into_iter()
-        .for_each(|function| context.register_udf(function));
-    {
-        let state = context.state_ref();
-        let mut state = state.write();
-        for factory in TextFormatFactory::all() {
-            state.register_file_format(Arc::new(factory), true)?;
-        }
-        state.register_file_format(Arc::new(TableFormatFactory::new()), true)?;
+    let functions: Vec<_> = bounded(context.state().scalar_functions(), memory_limit).collect();
+    for function in functions {
+        context.register_udf(function);
     }
+    register_formats(&context)?;
     files.bind(&context);
     Ok(context)
+}
+
+/// Adds the settings that this crate needs, and the options of tables.
+fn with_settings(config: SessionConfig, tables: TfRecordOptions) -> SessionConfig {
+    let mut config = config
+        .with_information_schema(true)
+        .with_option_extension(tables);
+    // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no
+    // statistics to prune by. While they are enabled, `TfRecordSource` accepts no dynamic filters
+    // at all.
+    config
+        .options_mut()
+        .optimizer
+        .enable_aggregate_dynamic_filter_pushdown = false;
+    // The metadata of Parquet files has the type of their records, which COPY writes.
+    config.options_mut().execution.parquet.skip_metadata = false;
+    config
+}
+
+/// Registers the formats of COPY and of external tables.
+fn register_formats(context: &SessionContext) -> Result<()> {
+    let state = context.state_ref();
+    let mut state = state.write();
+    for factory in TextFormatFactory::all() {
+        state.register_file_format(Arc::new(factory), true)?;
+    }
+    state.register_file_format(Arc::new(TableFormatFactory::new()), true)
 }
 
 /// Adds a memory pool of `bytes` bytes with fair shares, and bounds merges, which do not release
