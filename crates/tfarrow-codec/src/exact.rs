@@ -39,6 +39,7 @@ use std::collections::HashMap;
 use crate::{
     MOST_RECORD_BYTES,
     example::wire::{self, LEN, varint_len},
+    slices,
 };
 
 /// First byte of a difference in parts.
@@ -329,7 +330,7 @@ impl Untaken {
         let mut place = number;
         let mut left = 0;
         while place > 0 {
-            left += self.counts.get(place).copied().unwrap_or_default();
+            left += slices::item(&self.counts, place);
             place &= place - 1;
         }
         left
@@ -491,7 +492,7 @@ impl Parts<'_> {
             after,
         }) = Field::first(rest)
         {
-            let bytes = rest.get(..rest.len() - after.len()).unwrap_or_default();
+            let bytes = slices::part(rest, ..rest.len() - after.len());
             let part = body
                 .filter(|_| number == 1)
                 .and_then(|body| self.entry(map, body, bytes));

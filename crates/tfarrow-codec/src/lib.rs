@@ -91,6 +91,7 @@ mod named_value;
 mod record_type;
 mod remedy;
 pub mod schema;
+mod slices;
 
 pub use decode::{BatchDecoder, Decoder, Reader, ReaderBuilder};
 pub use encode::{Encoder, ExactColumn, Writer, WriterBuilder, schema_of_rows};

@@ -14,7 +14,10 @@
 //! call of `memcpy`. The block bounds the bytes that may be overwritten, and is copied to the
 //! caller's bytes when it is full.
 
-use crate::example::wire::{LENS, MORE, highest, look_up};
+use crate::{
+    example::wire::{LENS, MORE, highest, look_up},
+    slices,
+};
 
 /// Size of the block in bytes.
 const BLOCK: usize = 8 << 10;
@@ -65,7 +68,7 @@ impl<'a> BlockWriter<'a> {
     /// Appends the block, and returns the caller's bytes.
     pub(super) fn flush(&mut self) -> &mut Vec<u8> {
         self.bytes
-            .extend_from_slice(self.block.get(..self.used).unwrap_or_default());
+            .extend_from_slice(slices::part(&self.block, ..self.used));
         self.used = 0;
         self.bytes
     }
@@ -88,10 +91,10 @@ impl<'a> BlockWriter<'a> {
     /// them.
     #[inline]
     pub(super) fn part(&mut self, all: &[u8], start: usize, len: usize) {
-        let rest = all.get(start..).unwrap_or_default();
+        let rest = slices::part(all, start..);
         match rest.first_chunk::<PIECE>() {
             Some(piece) if len <= PIECE => self.put(*piece, len),
-            _ => self.bytes(rest.get(..len).unwrap_or_default()),
+            _ => self.bytes(slices::part(rest, ..len)),
         }
     }
 

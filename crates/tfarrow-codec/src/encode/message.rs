@@ -25,6 +25,7 @@ use crate::{
         Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan,
         MessageType, NumberType, NumberWire, ValuePlan,
     },
+    slices,
 };
 
 /// Nanoseconds of a second.
@@ -278,7 +279,7 @@ impl<'a> FieldSource<'a> {
     fn put_number(&self, value: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
         match &self.values {
             ValueSource::Numbers(wire, values) => {
-                put_number(*wire, values.get(value).copied().unwrap_or_default(), out);
+                put_number(*wire, slices::item(values, value), out);
             }
             ValueSource::Enum(..) => put_varint(self.enum_number(value)? as u64, out),
             ValueSource::Bytes(..) | ValueSource::Messages(..) => {}

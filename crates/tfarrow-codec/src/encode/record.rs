@@ -15,7 +15,7 @@ use super::{
     feature::FeatureColumn,
     plan::ColumnPlan,
 };
-use crate::frame;
+use crate::{frame, slices};
 
 /// A field of a record that is a message with a map: `Example.features`, or one of a
 /// SequenceExample's fields.
@@ -81,7 +81,7 @@ impl<'a> Message<'a> {
 
     /// Returns the length of a row's entries in bytes.
     fn entries_len(&self, row: usize) -> u64 {
-        self.lens.get(row).copied().unwrap_or_default()
+        slices::item(&self.lens, row)
     }
 
     /// Writes a row's field.

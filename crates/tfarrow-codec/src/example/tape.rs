@@ -30,6 +30,7 @@ use super::{
 use crate::{
     Limits, WireError,
     schema::{Column, Kind, Role},
+    slices,
 };
 
 /// The state of one column in one record.
@@ -73,9 +74,7 @@ impl Slot {
     pub(crate) fn body<'t>(&self, chunk: &'t [u8], joined: &'t [u8]) -> &'t [u8] {
         let bytes = if self.joined { joined } else { chunk };
         let start = self.start as usize;
-        bytes
-            .get(start..start + self.len as usize)
-            .unwrap_or_default()
+        slices::part(bytes, start..start + self.len as usize)
     }
 
     /// Returns the length of the body in bytes.
@@ -388,9 +387,7 @@ impl Tape {
 
     /// Returns the slots of a column, one for each record.
     pub(crate) fn column(&self, column: usize) -> &[Slot] {
-        self.slots
-            .get(column * self.rows..(column + 1) * self.rows)
-            .unwrap_or_default()
+        slices::part(&self.slots, column * self.rows..(column + 1) * self.rows)
     }
 
     /// Returns the buffers that the slots refer to.

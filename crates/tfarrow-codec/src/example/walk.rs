@@ -27,7 +27,7 @@ use super::{
     keys::Keys,
     wire::{self, LEN, Result},
 };
-use crate::{Limits, WireError, schema::Kind};
+use crate::{Limits, WireError, schema::Kind, slices};
 
 /// Tag of a length-delimited field 1 of any message.
 const FIELD_1: u8 = 0x0a;
@@ -562,7 +562,7 @@ pub(crate) fn first_values(
     let mut rest = body;
     let mut left = most;
     while !rest.is_empty() {
-        let before = body.get(..body.len() - rest.len()).unwrap_or_default();
+        let before = slices::part(body, ..body.len() - rest.len());
         if left == 0 {
             return Ok((before, &[]));
         }
@@ -596,7 +596,7 @@ fn end_of_values(kind: Kind, packed: &[u8], values: usize) -> std::result::Resul
             Kind::Int64 | Kind::Bytes => packed.get(end - 1).is_some_and(|byte| *byte < 0x80),
         });
         if count == values {
-            return Ok(packed.get(..end).unwrap_or_default());
+            return Ok(slices::part(packed, ..end));
         }
     }
     Err(count)

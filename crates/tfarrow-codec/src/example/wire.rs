@@ -14,7 +14,7 @@
 //! have up to 10 bytes, those of tags up to 5; bits beyond the width of a value are dropped; and a
 //! known field with an unexpected wire type is an unknown field. docs/mapping.md lists these rules.
 
-use crate::WireError;
+use crate::{WireError, slices};
 
 /// The result of reading wire bytes.
 pub(crate) type Result<T> = std::result::Result<T, WireError>;
@@ -71,7 +71,7 @@ fn long_varint(rest: &mut &[u8], most: usize) -> Result<u64> {
     for (i, byte) in rest.iter().enumerate().take(most) {
         value |= u64::from(byte & 0x7f) << (7 * i);
         if *byte < 0x80 {
-            *rest = rest.get(i + 1..).unwrap_or_default();
+            *rest = slices::part(rest, i + 1..);
             return Ok(value);
         }
     }
@@ -215,7 +215,7 @@ pub(crate) fn group<'a>(rest: &mut &'a [u8], number: u32, most: usize) -> Result
         let length = start.len() - rest.len();
         let field = tag(rest)?;
         if field == (number, END_GROUP) {
-            return Ok(start.get(..length).unwrap_or_default());
+            return Ok(slices::part(start, ..length));
         }
         skip(rest, field, most)?;
     }
@@ -269,7 +269,7 @@ pub(crate) fn varint_len(value: u64) -> u64 {
 /// that the compiler removes the check.
 #[inline]
 pub(crate) fn look_up<T: Copy + Default>(table: &[T; 64], bit: usize) -> T {
-    table.get(bit).copied().unwrap_or_default()
+    slices::item(table, bit)
 }
 
 /// Returns the number of varints of a packed list, eight bytes at a time: each byte with a clear
@@ -366,12 +366,12 @@ pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()
         let ends = !u64::from_le_bytes(*word) & MORE;
         if ends == MORE {
             out.extend(word.iter().map(|byte| i64::from(*byte)));
-            packed = packed.get(8..).unwrap_or_default();
+            packed = slices::part(packed, 8..);
         } else if ends == 0 {
             out.push(varint(&mut packed)? as i64);
         } else {
             let taken = unpack_word(u64::from_le_bytes(*word), ends, out);
-            packed = packed.get(taken..).unwrap_or_default();
+            packed = slices::part(packed, taken..);
         }
     }
     while !packed.is_empty() {

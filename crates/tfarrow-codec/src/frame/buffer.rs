@@ -18,7 +18,7 @@ use super::{
     chunk_size::ChunkSize,
     resync::{Extent, LostRange},
 };
-use crate::{Error, Limits, OnError, Result};
+use crate::{Error, Limits, OnError, Result, slices};
 
 /// The next part of a stream. All segments together are the complete stream.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Chunk {
             self.at <= self.filled && self.filled <= self.bytes.len(),
             "more was returned than was read"
         );
-        self.bytes.get(self.at..self.filled).unwrap_or_default()
+        slices::part(&self.bytes, self.at..self.filled)
     }
 }
 
@@ -302,7 +302,7 @@ impl FrameBuffer {
         let mut rest = bytes;
         std::iter::from_fn(move || {
             loop {
-                rest = rest.get(self.copy(rest)..).unwrap_or_default();
+                rest = slices::part(rest, self.copy(rest)..);
                 match self.next(rest.is_empty()) {
                     Ok(None) if !rest.is_empty() && !matches!(self.state, State::Failed) => {}
                     next => return next.transpose(),
@@ -455,13 +455,9 @@ impl FrameBuffer {
                 memory.copy_within(at..filled, 0);
                 memory
             }
-            Ok(memory) => self
-                .pool
-                .copy(memory.get(at..filled).unwrap_or_default(), size),
+            Ok(memory) => self.pool.copy(slices::part(&memory, at..filled), size),
             Err(bytes) => {
-                let memory = self
-                    .pool
-                    .copy(bytes.get(at..filled).unwrap_or_default(), size);
+                let memory = self.pool.copy(slices::part(&bytes, at..filled), size);
                 if bytes.len() <= self.size.target() {
                     self.pool.add(bytes);
                 }

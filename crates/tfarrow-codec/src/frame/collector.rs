@@ -19,7 +19,7 @@ use std::mem;
 use arrow_buffer::Buffer;
 
 use super::{Framer, HEADER, Records, Span};
-use crate::{Limits, Result};
+use crate::{Limits, Result, slices};
 
 /// Copies frames from input that arrives in parts, until there are enough for a batch.
 ///
@@ -72,7 +72,7 @@ impl FrameCollector {
             if taken == 0 {
                 taken = self.push_part(rest)?;
             }
-            rest = rest.get(taken..).unwrap_or_default();
+            rest = slices::part(rest, taken..);
         }
         Ok(input.len() - rest.len())
     }
@@ -115,7 +115,7 @@ impl FrameCollector {
             self.framed <= self.buffer.len(),
             "a frame ends after the buffer"
         );
-        self.buffer.get(self.framed..).unwrap_or_default()
+        slices::part(&self.buffer, self.framed..)
     }
 
     /// Takes the complete frames at the front of `input` that fit into the batch, and returns the
@@ -140,8 +140,7 @@ impl FrameCollector {
         let new = self.spans.get_mut(before..).unwrap_or_default();
         let taken = new.last().map_or(0, |last| last.frame().end);
         new.iter_mut().for_each(|span| span.start += framed);
-        self.buffer
-            .extend_from_slice(input.get(..taken).unwrap_or_default());
+        self.buffer.extend_from_slice(slices::part(input, ..taken));
         self.complete(taken);
         taken
     }

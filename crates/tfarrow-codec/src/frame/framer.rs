@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::{FOOTER, HEADER, split};
-use crate::{Error, ErrorKind, Limit, Limits, MOST_RECORD_BYTES, Result};
+use crate::{Error, ErrorKind, Limit, Limits, MOST_RECORD_BYTES, Result, slices};
 
 /// The position of a record's payload in the chunk of memory that holds its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Framer {
             "the first frame begins after the end of the bytes"
         );
         let mut at = start;
-        while let Some(frame) = self.need(bytes.get(at..).unwrap_or_default())? {
+        while let Some(frame) = self.need(slices::part(bytes, at..))? {
             if bytes.len() - at < frame || !accept(frame) {
                 break;
             }
@@ -170,7 +170,7 @@ impl Framer {
     pub fn cut_at(&mut self, part: &[u8], offset: u64, spans: &mut Vec<Span>) -> Result<usize> {
         let start = self.index_in(part, offset);
         let end = self.cut(part, start, spans)?;
-        let rest = part.get(end..).unwrap_or_default();
+        let rest = slices::part(part, end..);
         if rest.is_empty() {
             return Ok(0);
         }
@@ -183,7 +183,7 @@ impl Framer {
     /// Returns the error that the stream, which has `size` bytes, ends inside the next frame.
     /// `part`, which is the part of the stream at `offset`, may contain its header.
     pub fn truncated_at(&self, part: &[u8], offset: u64, size: u64) -> Error {
-        let rest = part.get(self.index_in(part, offset)..).unwrap_or_default();
+        let rest = slices::part(part, self.index_in(part, offset)..);
         self.truncated(rest, size.saturating_sub(self.offset))
     }
 

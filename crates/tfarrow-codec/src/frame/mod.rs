@@ -37,7 +37,7 @@ pub use self::{
     shared_features::SharedFeatures,
 };
 pub(crate) use self::{collector::FrameCollector, records::SPARSE};
-use crate::{Limits, Result};
+use crate::{Limits, Result, slices};
 
 /// Number of bytes of a frame's header: the length of the payload, and the CRC of the length.
 pub const HEADER: usize = 12;
@@ -136,6 +136,6 @@ pub(crate) fn end(start: usize, out: &mut Vec<u8>) {
         start <= out.len(),
         "the payload begins after the end of the output"
     );
-    let crc = masked(out.get(start..).unwrap_or_default());
+    let crc = masked(slices::part(out, start..));
     out.extend_from_slice(&crc.to_le_bytes());
 }

@@ -3,7 +3,7 @@
 use arrow_buffer::Buffer;
 
 use super::{FOOTER, Framer, HEADER, SharedFeatures, Span, crc::masked, framer::too_long, write};
-use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc, slices};
 
 /// Complete records of a stream, which lie one after the other in one reference-counted chunk of
 /// memory. A unit of work that is cheap to clone, to split and to send to another thread.
@@ -116,7 +116,7 @@ impl Records {
         let mut framer = Framer::new(limits);
         let mut spans = Vec::new();
         let end = framer.cut(&chunk, 0, &mut spans)?;
-        framer.finish(chunk.get(end..).unwrap_or_default())?;
+        framer.finish(slices::part(&chunk, end..))?;
         Ok(Self::new(chunk, spans, 0, 0))
     }
 
@@ -322,7 +322,7 @@ impl Records {
             start <= end && end <= self.chunk.len(),
             "a record ends after its chunk"
         );
-        self.chunk.get(start..end).unwrap_or_default()
+        slices::part(&self.chunk, start..end)
     }
 
     /// Splits the records in two without a copy: the first `count`, or all if there are fewer, and

@@ -23,7 +23,7 @@ use super::{
     crc::{crc32c, mask, masked, shifted},
     length,
 };
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, slices};
 
 /// A range of a stream that contains no record, while its end is searched.
 #[derive(Debug)]
@@ -257,10 +257,8 @@ impl PrefixCrcs {
         }
         let steps = end / STEP;
         let rest = end % STEP;
-        let before = self.0.get(steps).copied().unwrap_or_default();
-        let rest = bytes
-            .get(steps * STEP..steps * STEP + rest)
-            .unwrap_or_default();
+        let before = slices::item(&self.0, steps);
+        let rest = slices::part(bytes, steps * STEP..steps * STEP + rest);
         shifted(before, rest.len() as u64) ^ crc32c(rest)
     }
 }

@@ -38,6 +38,7 @@ use crate::{
         wire,
     },
     schema::Kind,
+    slices,
 };
 
 /// Properties of a record, or of all records of a summary, besides its features.
@@ -121,11 +122,9 @@ impl Observer {
             if let Some(feature) = side.features.get_mut(seen.id as usize) {
                 match seen.steps {
                     None => add(feature, &seen.list, place),
-                    Some((first, end)) => add_steps(
-                        feature,
-                        self.steps.get(first..end).unwrap_or_default(),
-                        place,
-                    ),
+                    Some((first, end)) => {
+                        add_steps(feature, slices::part(&self.steps, first..end), place)
+                    }
                 }
             }
         }

@@ -4,7 +4,10 @@
 //! them as a message of two kinds, in tables of names, and under its full name. The limits bound
 //! the memory of all kinds of definitions to less than 192 MiB.
 
-use crate::example::wire::{self, LEN};
+use crate::{
+    example::wire::{self, LEN},
+    slices,
+};
 
 /// Maximum number of definitions. The descriptors of TensorFlow have about 5,000.
 const MAX_DEFINITIONS: usize = 50_000;
@@ -226,7 +229,7 @@ pub(super) fn without_source_info(file: &[u8]) -> Result<Vec<u8>, String> {
         let tag = wire::tag(&mut rest).map_err(|error| error.to_string())?;
         wire::skip(&mut rest, tag, MAX_DEPTH).map_err(|error| error.to_string())?;
         if tag.0 != SOURCE_CODE_INFO {
-            kept.extend_from_slice(field.get(..field.len() - rest.len()).unwrap_or_default());
+            kept.extend_from_slice(slices::part(field, ..field.len() - rest.len()));
         }
     }
     Ok(kept)

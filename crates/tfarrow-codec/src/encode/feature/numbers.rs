@@ -23,6 +23,7 @@ use crate::{
         entry::tag,
     },
     example::wire::varint_len,
+    slices,
 };
 
 /// Writes 32-bit floats with their bits, NaNs included: four bytes each, little-endian.
@@ -105,7 +106,7 @@ impl ValueEncoder for Int64Encoder {
 
     #[inline]
     fn one_len(&self, value: usize) -> u64 {
-        varint_len(self.values.get(value).copied().unwrap_or_default() as u64)
+        varint_len(slices::item(&self.values, value) as u64)
     }
 
     #[inline]
@@ -121,7 +122,7 @@ impl ValueEncoder for Int64Encoder {
     /// Writes tag, length and value as one piece of at most twelve bytes.
     #[inline]
     fn write_one(&self, value: usize, len: u64, out: &mut BlockWriter<'_>) {
-        let value = self.values.get(value).copied().unwrap_or_default() as u64;
+        let value = slices::item(&self.values, value) as u64;
         out.write(|place: &mut [u8; 12]| {
             put_at(place, 0, [tag(1), len as u8]);
             2 + put_varint(value, place, 2)

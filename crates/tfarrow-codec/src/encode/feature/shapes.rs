@@ -13,10 +13,13 @@
 use arrow_buffer::NullBuffer;
 
 use super::{FeatureColumn, Steps, ValueEncoder};
-use crate::encode::{
-    block_writer::BlockWriter,
-    entry::{Entry, field_len, kind_tag, tag},
-    lists::Lists,
+use crate::{
+    encode::{
+        block_writer::BlockWriter,
+        entry::{Entry, field_len, kind_tag, tag},
+        lists::Lists,
+    },
+    slices,
 };
 
 /// The length that marks a row without the feature.
@@ -191,7 +194,7 @@ impl<V> StepsPart<V> {
     /// Returns the length in bytes of the values of the list at an index among the lists of all
     /// rows.
     fn len(&self, list: usize) -> u64 {
-        self.lens.get(list).copied().unwrap_or_default().into()
+        slices::item(&self.lens, list).into()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     decode::column::{ColumnError, Result, within},
     example::wire::{self, LEN, START_GROUP},
     message::{ColumnOfField, FieldPlan, MessagePlan, NumberWire, ValuePlan},
+    slices,
 };
 
 /// The fields of a message: part of a record, or concatenated from several pieces; `None` for no
@@ -419,7 +420,7 @@ pub(super) fn last_of_keys<K: Hash + Eq>(
             seen = new_set();
         }
         seen.clear();
-        let entries = keys.get(start..*end).unwrap_or_default();
+        let entries = slices::part(keys, start..*end);
         kept.extend(
             (start..*end)
                 .zip(entries)
