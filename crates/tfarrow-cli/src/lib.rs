@@ -173,7 +173,7 @@ fn run_command(command: Command, cluster: &Cluster) -> Result<u8> {
         Command::Repair(args) => commands::repair::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Merge(args) => commands::merge::run(&args),
-        Command::Completions(args) => commands::completions::run(&args),
-        Command::Man(args) => commands::man::run(&args),
+        Command::Completions(args) => commands::shell::completions(&args),
+        Command::Man(args) => commands::shell::man(&args),
     }
 }

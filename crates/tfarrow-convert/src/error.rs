@@ -10,8 +10,6 @@ use parquet::errors::ParquetError;
 use tfarrow_codec::{Category, Limit, RecordType, Remedy, diff::Incomparable};
 use tfarrow_dataset::ErrorKind;
 
-use crate::differs::Differs;
-
 /// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -517,3 +515,15 @@ impl std::error::Error for SchemaJsonError {
         }
     }
 }
+
+/// Marks a difference among the I/O errors that the Parquet and Arrow writers return.
+#[derive(Debug)]
+pub(crate) struct Differs;
+
+impl fmt::Display for Differs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the output differs from the existing file")
+    }
+}
+
+impl std::error::Error for Differs {}

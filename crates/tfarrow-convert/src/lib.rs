@@ -72,9 +72,7 @@
 mod convert;
 mod damage;
 mod diff;
-mod differs;
 mod dry_run;
-mod earlier;
 mod error;
 mod formats;
 mod input;

@@ -6,7 +6,6 @@ mod convert;
 mod count;
 mod diff;
 mod format;
-mod global;
 mod head;
 mod headings;
 mod merge;
@@ -24,14 +23,15 @@ mod validate;
 mod values;
 mod verify;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+
+use self::headings::GLOBAL;
 
 pub use self::values::{host_and_port, size};
 pub(crate) use self::{
     convert::Convert,
     count::Count,
     diff::Diff,
-    global::Global,
     head::Head,
     merge::Merge,
     part::PartArgs,
@@ -58,6 +58,20 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) global: Global,
+}
+
+/// Options of all commands.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Global {
+    /// Print errors only: no warnings, summaries and progress
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    pub(crate) quiet: bool,
+    /// Print the configuration file, and the time that the command took
+    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = GLOBAL)]
+    pub(crate) verbose: bool,
+    /// Print output that is longer than the terminal without a pager
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub(crate) no_pager: bool,
 }
 
 const AFTER: &str = "\

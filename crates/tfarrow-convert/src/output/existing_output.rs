@@ -11,7 +11,7 @@ use tfarrow_columnar::checksums::hash;
 use tfarrow_dataset::internals::{ExistingObject, existing_objects, is_remote};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Error, Result, differs::Differs};
+use crate::{Error, Result, error::Differs};
 
 /// An existing file or object that compares the bytes that are written to it with its own. The
 /// first different byte is an error.

@@ -1,5 +1,8 @@
 //! Escapes for control characters, which must not reach a terminal or a page.
 
+use std::io;
+
+use serde::Serialize;
 pub use tfarrow_columnar::is_control;
 
 /// Returns `text` with its control characters escaped as in Rust (`\n`, `\u{1b}`).
@@ -18,6 +21,26 @@ pub fn escape_except(text: &str, keep: &[char]) -> String {
         }
     }
     out
+}
+
+/// Returns `value` as indented JSON. Control characters are escaped, except the line feeds between
+/// values.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn pretty_json<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
+    let text = serde_json::to_string_pretty(value)?;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Line feeds of values are escaped already. The control characters that JSON leaves have 16
+        // bits.
+        if c != '\n' && is_control(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)))
+        } else {
+            out.push(c)
+        }
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

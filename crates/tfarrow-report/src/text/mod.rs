@@ -5,17 +5,15 @@
 
 mod escape;
 mod humanize;
-mod json;
 mod screen;
 mod suggestion;
 mod table;
 mod table_layout;
 
-pub use escape::{escape, escape_except, is_control};
+pub use escape::{escape, escape_except, is_control, pretty_json};
 pub use humanize::{
     blob, count, frequent, image_sizes, number, percent, plural, range, short, shortened, size,
 };
-pub use json::pretty_json;
 pub use screen::{BAD, FAINT, GOOD, Screen, TITLE};
 pub use suggestion::{nearest, similar};
 pub use table::{MEASURED_ROWS, NULL, TableColumn, TableRow, TextTable, text_table};

@@ -126,19 +126,19 @@ impl BatchDecoder {
     pub(crate) fn try_new(schema: &SchemaRef, options: DecoderOptions) -> Result<Self> {
         let record_type = schema::record_type_of(schema);
         let is_nested = matches!(record_type, RecordType::Message | RecordType::ExampleList);
-        let mut all = Vec::new();
-        for field in schema.fields() {
-            // Other columns of such records are no features, and are checked by their decoder.
-            all.push(if is_nested && !is_of_record(field) {
-                None
-            } else {
-                Some(Column::try_new(field, record_type)?)
-            });
-        }
         let wanted = match &options.projection {
             Some(projection) => projection.clone(),
-            None => (0..all.len()).collect(),
+            None => (0..schema.fields().len()).collect(),
         };
+        let mut all = Vec::new();
+        for (index, field) in schema.fields().iter().enumerate() {
+            // Other columns of such records are no features, and are checked by their decoder.
+            let is_of_decoder = is_nested && !(is_of_record(field) && wanted.contains(&index));
+            all.push(match is_of_decoder {
+                true => None,
+                false => Some(Column::try_new(field, record_type)?),
+            });
+        }
         let projected = Arc::new(schema.project(&wanted)?);
         let mut columns = Vec::with_capacity(wanted.len());
         // A column that is wanted twice is decoded once.
