@@ -394,32 +394,34 @@ pub fn record_type_of(schema: &Schema) -> RecordType {
 /// # Errors
 /// [`ErrorKind::ManyNames`] with the limit that is exceeded.
 pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
-    let of_features = |field: &&Arc<Field>| role_of(field).is_none_or(Role::is_of_features);
-    let (features, own): (Vec<_>, Vec<_>) = schema.fields().iter().partition(of_features);
     // Features and feature lists are counted separately, as inference counts them.
-    let is_list = |field: &&&Arc<Field>| role_of(field) == Some(Role::Sequence);
-    let (lists, features): (Vec<_>, Vec<_>) = features.iter().partition(is_list);
-    let names = |fields: Vec<&&Arc<Field>>| {
-        fields
-            .into_iter()
-            .map(|field| feature_of(field).to_owned())
-            .collect()
-    };
-    let sides: [HashSet<String>; 2] = [names(lists), names(features)];
+    let mut lists: HashSet<&str> = HashSet::new();
+    let mut features: HashSet<&str> = HashSet::new();
+    let mut own = 0;
+    for field in schema.fields() {
+        let role = role_of(field);
+        if role == Some(Role::Sequence) {
+            lists.insert(feature_of(field));
+        } else if role.is_none_or(Role::is_of_features) {
+            features.insert(feature_of(field));
+        } else {
+            own += 1;
+        }
+    }
+    let sides = [lists, features];
     let columns = limits.features;
     let name_bytes = limits.name_bytes;
-    let passed = if sides.iter().any(|names| names.len() > columns)
-        || own.len() > columns.max(Role::ALL.len())
-    {
-        Limit::Columns
-    } else if sides
-        .iter()
-        .any(|names| names.iter().map(String::len).sum::<usize>() > name_bytes)
-    {
-        Limit::NameBytes
-    } else {
-        return Ok(());
-    };
+    let passed =
+        if sides.iter().any(|names| names.len() > columns) || own > columns.max(Role::ALL.len()) {
+            Limit::Columns
+        } else if sides
+            .iter()
+            .any(|names| names.iter().map(|name| name.len()).sum::<usize>() > name_bytes)
+        {
+            Limit::NameBytes
+        } else {
+            return Ok(());
+        };
     Err(Error::usage(ErrorKind::ManyNames {
         columns,
         name_bytes,

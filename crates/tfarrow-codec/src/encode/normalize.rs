@@ -175,9 +175,9 @@ fn uint64(
     ledger: &mut Ledger<'_>,
 ) -> Result<ArrayRef> {
     let changes = |value: u64| i64::try_from(value).is_err();
-    let found = |value| format!("{value}, past the end of int64");
     let refuse = |ledger: &Ledger<'_>, row, value| {
-        ledger.refuse_type(row, found(value), &[DataType::Utf8, DataType::Float32])
+        let found = format!("{value}, past the end of int64");
+        ledger.refuse_type(row, found, &[DataType::Utf8, DataType::Float32])
     };
     check(
         array,
@@ -202,8 +202,10 @@ fn float64(
     ledger: &mut Ledger<'_>,
 ) -> Result<ArrayRef> {
     let changes = |value: f64| f64::from(value as f32) != value && !value.is_nan();
-    let found = |value| format!("{value:?}, which float32 cannot hold exactly");
-    let refuse = |ledger: &Ledger<'_>, row, value| ledger.refuse_rounding(row, found(value));
+    let refuse = |ledger: &Ledger<'_>, row, value| {
+        let found = format!("{value:?}, which float32 cannot hold exactly");
+        ledger.refuse_rounding(row, found)
+    };
     check(
         array,
         changes,

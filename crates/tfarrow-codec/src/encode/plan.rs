@@ -318,35 +318,32 @@ fn role(
 ///
 /// The last two may be in one schema; the first and either of them may not.
 fn with_unique_names(columns: Vec<ColumnPlan>, errors: &mut Vec<Error>) -> Vec<ColumnPlan> {
-    let mut names: HashMap<_, Vec<Option<Option<Kind>>>> = HashMap::new();
-    let mut is_first = |column: &ColumnPlan| {
+    let mut kinds: HashMap<_, Vec<Option<Option<Kind>>>> = HashMap::new();
+    let mut first = Vec::with_capacity(columns.len());
+    for column in columns {
         if matches!(column.role, Role::Unset | Role::Exact) {
-            return true;
+            first.push(column);
+            continue;
         }
         let kind = column
             .splits
             .then_some(column.leaf.values().map(Values::kind).or(column.kind));
-        let others = names
+        let others = kinds
             .entry((column.role == Role::Sequence, column.feature.clone()))
             .or_default();
-        if others
-            .iter()
-            .any(|other| kind.is_none() || other.is_none() || *other == kind)
-        {
+        let is_second = |other: &Option<_>| kind.is_none() || other.is_none() || *other == kind;
+        if others.iter().any(is_second) {
             let message = format!(
                 "a second column for the feature {:?}; rename one of them",
                 column.feature
             );
             errors.push(Error::usage(ErrorKind::unsupported(message)).with_feature(&column.name));
-            return false;
+        } else {
+            others.push(kind);
+            first.push(column);
         }
-        others.push(kind);
-        true
-    };
-    columns
-        .into_iter()
-        .filter(|column| is_first(column))
-        .collect()
+    }
+    first
 }
 
 /// Checks that there is one column of raw records.

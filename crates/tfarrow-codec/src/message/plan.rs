@@ -259,23 +259,13 @@ impl MessageForm {
         if !message.full_name().starts_with("google.protobuf.") {
             return Self::Struct;
         }
-        let kinds: Vec<_> = message
+        let kinds: Vec<FieldKind> = message
             .fields()
             .map(|field| (field.number(), field.kind(), field.cardinality()))
             .collect();
-        let many = Cardinality::Repeated;
-        let is_time = || {
-            let times = [(1, ProtoKind::Int64), (2, ProtoKind::Int32)];
-            let is = |((number, kind, cardinality), time): (
-                &(u32, ProtoKind, Cardinality),
-                (u32, ProtoKind),
-            )| { (*number, kind.clone()) == time && *cardinality != many };
-            kinds.len() == 2 && kinds.iter().zip(times).all(is)
-        };
-        let is_wrapper = || matches!(&kinds[..], [(1, kind, cardinality)] if kind.as_message().is_none() && *cardinality != many);
         match message.full_name() {
-            "google.protobuf.Timestamp" if is_time() => Self::Timestamp,
-            "google.protobuf.Duration" if is_time() => Self::Duration,
+            "google.protobuf.Timestamp" if is_time(&kinds) => Self::Timestamp,
+            "google.protobuf.Duration" if is_time(&kinds) => Self::Duration,
             "google.protobuf.DoubleValue"
             | "google.protobuf.FloatValue"
             | "google.protobuf.Int64Value"
@@ -285,13 +275,36 @@ impl MessageForm {
             | "google.protobuf.BoolValue"
             | "google.protobuf.StringValue"
             | "google.protobuf.BytesValue"
-                if is_wrapper() =>
+                if is_wrapper(&kinds) =>
             {
                 Self::Wrapper
             }
             _ => Self::Struct,
         }
     }
+}
+
+/// The number, kind and cardinality of a field.
+type FieldKind = (u32, ProtoKind, Cardinality);
+
+/// Returns whether the fields are the seconds and nanoseconds of a time.
+fn is_time(fields: &[FieldKind]) -> bool {
+    let [
+        (1, ProtoKind::Int64, seconds),
+        (2, ProtoKind::Int32, nanoseconds),
+    ] = fields
+    else {
+        return false;
+    };
+    *seconds != Cardinality::Repeated && *nanoseconds != Cardinality::Repeated
+}
+
+/// Returns whether the only field is the value of a wrapper.
+fn is_wrapper(fields: &[FieldKind]) -> bool {
+    let [(1, kind, cardinality)] = fields else {
+        return false;
+    };
+    kind.as_message().is_none() && *cardinality != Cardinality::Repeated
 }
 
 impl MessagePlan {
@@ -470,10 +483,11 @@ fn map_entry(
     enums: &mut EnumTable,
 ) -> Result<ValuePlan> {
     let names = [entry.map_entry_key_field(), entry.map_entry_value_field()];
-    let named = |(part, field): (&FieldRef, &FieldDescriptor)| {
-        part.as_ref().clone().with_name(name_of(field))
-    };
-    let renamed: Fields = parts.iter().zip(&names).map(named).collect();
+    let mut renamed = Vec::with_capacity(names.len());
+    for (part, field) in parts.iter().zip(&names) {
+        renamed.push(part.as_ref().clone().with_name(name_of(field)));
+    }
+    let renamed = Fields::from(renamed);
     let plan = MessagePlan::nested(entry, &renamed, path, depth + 1, enums)?.implicit();
     // The columns keep the names that they have in the schema.
     let plan = Box::new(MessagePlan {
