@@ -322,7 +322,10 @@ impl Drop for QueryRows {
         if self.runs_python && Handle::try_current().is_err() {
             Python::try_attach(|py| py.detach(|| runtime.shutdown_timeout(PATIENCE)));
         } else {
-            runtime.shutdown_background();
+            // A thread of its own waits for the threads of the runtime. Tokio would detach them,
+            // and `pthread_detach` of glibc 2.36 reads the memory of a thread that ends at the same
+            // time, which may be unmapped.
+            drop(std::thread::spawn(move || drop(runtime)));
         }
     }
 }

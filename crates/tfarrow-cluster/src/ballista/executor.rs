@@ -111,7 +111,9 @@ pub async fn run_executor(options: ExecutorOptions, on_start: impl FnOnce()) -> 
             Err(error) => exec_datafusion_err!("the executor failed: {error}"),
         }),
     };
-    runtime.shutdown_background();
+    // The process ends soon. Threads are not detached: `pthread_detach` of glibc 2.36 reads the
+    // memory of a thread that ends at the same time.
+    std::mem::forget(std::thread::spawn(move || drop(runtime)));
     if ended.is_ok() {
         let stopped = ExecutorStoppedParams {
             executor_id,

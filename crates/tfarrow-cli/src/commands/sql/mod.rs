@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
             .into());
         }
         let done = prompt::run(&runtime, answers, cancellation);
-        runtime.shutdown_background();
+        end_with_program(runtime);
         return done.map(|()| SUCCESS);
     }
     let texts = statements::texts(args, answers.context())?;
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
     match outcome {
         Ok(SUCCESS) => {
             // Tasks that still read in the background have no result to add.
-            runtime.shutdown_background();
+            end_with_program(runtime);
             Ok(if skip_report.any() { FOUND } else { SUCCESS })
         }
         outcome => {
@@ -138,6 +138,15 @@ pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
             outcome
         }
     }
+}
+
+/// Ends the tasks of a runtime without waiting for them. The program ends soon.
+///
+/// `Runtime::shutdown_background` detaches threads, and `pthread_detach` of glibc 2.36 reads the
+/// memory of a thread that ends at the same time, which may be unmapped: the program then ended by
+/// a segmentation fault after it had printed its results. A thread of its own joins them instead.
+fn end_with_program(runtime: Runtime) {
+    std::mem::forget(std::thread::spawn(move || drop(runtime)));
 }
 
 /// Executes the statements until all are done or a signal arrives.
