@@ -431,15 +431,11 @@ mod tests {
         ]);
         let location = Location::parse("s3://b/d").unwrap();
         let objects = Object::list(&store, "d").unwrap();
-        let found = select(
-            &location,
-            "d",
-            objects,
-            (&|_| true, false),
-            FormatFilter::All,
-            &|_| (),
-        )
-        .unwrap();
+        let names = Names {
+            is_named: &|_| true,
+            by_glob: false,
+        };
+        let found = select(&location, "d", objects, names, FormatFilter::All, &|_| ()).unwrap();
         let mut shards = found.shards;
         let compressions =
             |shards: &[Shard]| shards.iter().map(Shard::compression).collect::<Vec<_>>();
@@ -477,15 +473,11 @@ mod tests {
         let objects = Object::list(&store, "d").unwrap();
         assert_eq!(objects.len(), 10);
         let visible = |below: &Path| !has_hidden_part(below, '_');
-        let found = select(
-            &location,
-            "d",
-            objects,
-            (&visible, false),
-            FormatFilter::All,
-            &|_| (),
-        )
-        .unwrap();
+        let names = Names {
+            is_named: &visible,
+            by_glob: false,
+        };
+        let found = select(&location, "d", objects, names, FormatFilter::All, &|_| ()).unwrap();
         assert_eq!(
             found.skipped_files.to_string(),
             "skipped: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
