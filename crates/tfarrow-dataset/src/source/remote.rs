@@ -90,7 +90,7 @@ fn find_by_spec(
         }
     }
     let mut shards = Vec::new();
-    for object in spec.choose(objects.into_iter())? {
+    for object in spec.choose(objects)? {
         shards.push(named_object(location, object, filter).map_err(failed)?);
     }
     Ok(Resolved::of(shards))
