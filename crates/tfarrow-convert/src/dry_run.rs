@@ -14,11 +14,11 @@ use crate::{
     ConvertOptions, Error, PlannedJob, Progress, Result, Target,
     convert::{find, infer_columns, journal_of, prepare},
     damage::{DamageLog, quarantine::Quarantine},
+    earlier::Earlier,
     journal::{
         Journal,
         folders::{check_folder, folder_of},
     },
-    options::Earlier,
     plan::{part, setup::Conversion},
 };
 

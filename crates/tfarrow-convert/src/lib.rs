@@ -73,6 +73,7 @@ mod convert;
 mod damage;
 mod diff;
 mod dry_run;
+mod earlier;
 mod error;
 mod formats;
 mod input;

@@ -10,7 +10,7 @@ use tfarrow_codec::{Layout, OnConflict, RecordType, UnknownName, VerifyCrc, name
 use tfarrow_dataset::{Compression, Part, ReadOptions, file_names::TFRECORD_EXTENSIONS};
 use tfarrow_scan::Sample;
 
-use crate::{Error, OutputStream, Result};
+use crate::{Error, OutputStream, Result, earlier::Earlier};
 
 /// The output format. Its name is also the extension of output files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -324,18 +324,6 @@ impl Default for ConvertOptions {
             stream: None,
         }
     }
-}
-
-/// The policy for an output, or a quarantine, that exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Earlier {
-    /// It is an error at the start of the run.
-    Refused,
-    /// It is replaced. A quarantine is removed if this run has nothing to quarantine.
-    Replaced,
-    /// It must be equal to the output of this run, and is not written. A quarantine must have the
-    /// same records, in any order.
-    Compared,
 }
 
 #[cfg(test)]

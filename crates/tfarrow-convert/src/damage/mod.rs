@@ -7,7 +7,7 @@ use tfarrow_codec::Records;
 use tfarrow_dataset::{DamageReport, Fault, Lost, internals::Lock};
 
 use self::quarantine::{OtherParts, Quarantine};
-use crate::{Result, options::Earlier};
+use crate::{Result, earlier::Earlier};
 
 pub(crate) mod quarantine;
 

@@ -21,8 +21,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     Error, Result, Target,
+    earlier::Earlier,
     journal::{folders::folder_of, lock_file::open_locked},
-    options::Earlier,
     output::{
         attempts,
         existing_output::{exists, is_file},

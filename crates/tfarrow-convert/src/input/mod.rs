@@ -852,7 +852,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let shard = resolve(&[&path]).unwrap().remove(0);
         let progress = Progress::default();
-        let damage = DamageLog::new(None, crate::options::Earlier::Refused, None).unwrap();
+        let damage = DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap();
         let options = ReadOptions {
             partial_tail,
             ..ReadOptions::default()

@@ -16,7 +16,7 @@ use tfarrow_dataset::{CompleteFile, ErrorKind, OutputFile, internals::Lock};
 use xxhash_rust::xxh3::Xxh3;
 
 use self::{existing_output::ExistingOutput, made_of::MadeOf};
-use crate::{Error, Result, journal::Journal, options::Earlier};
+use crate::{Error, Result, earlier::Earlier, journal::Journal};
 
 pub(crate) mod attempts;
 pub(crate) mod existing_output;

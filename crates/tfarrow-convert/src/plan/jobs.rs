@@ -34,6 +34,7 @@ use super::{
 };
 use crate::{
     Error, OutputCompression, Reshard, Result, Target,
+    earlier::Earlier,
     formats::{
         RowFormat,
         arrow::ArrowFileFormat,
@@ -43,7 +44,6 @@ use crate::{
     input::{UnitReader, UnitSize},
     journal::CompletedOutput,
     names::NamePattern,
-    options::Earlier,
     output::{
         ClosedOutput, Destination, OutputOptions,
         made_of::{MadeOf, source_of},

@@ -20,8 +20,8 @@ use tfarrow_dataset::{
 };
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Result, Target, journal::folders::folder_of,
-    options::Earlier, output::Destination,
+    ConvertOptions, Error, OutputCompression, Result, Target, earlier::Earlier,
+    journal::folders::folder_of, output::Destination,
 };
 
 mod columns;
