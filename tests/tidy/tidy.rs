@@ -82,9 +82,6 @@ fn no_two_types_share_a_name() {
     assert!(places.is_empty(), "{places:#?}");
 }
 
-/// Errors have remedies as data: each front end words them in its own syntax, the program in
-/// `error/remedy.rs`, SQL in `remedy.rs` of tfarrow-datafusion and in tfarrow-sql, and the Python
-/// package in its `remedy.rs`.
 /// The size of a function in tokens and branches, because lines measure how it is formatted. An arm
 /// of a `match` over many types adds tokens, and is read by itself.
 ///
@@ -110,6 +107,9 @@ fn functions_are_short() {
     assert!(functions.found.is_empty(), "{:#?}", functions.found);
 }
 
+/// Errors have remedies as data: each front end words them in its own syntax, the program in
+/// `error/remedy.rs`, SQL in `remedy.rs` of tfarrow-datafusion and in tfarrow-sql, and the Python
+/// package in its `remedy.rs`.
 #[test]
 fn libraries_name_no_option_of_the_program_and_only_two_name_sql() {
     let sql = [

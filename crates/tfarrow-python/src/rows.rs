@@ -325,7 +325,7 @@ impl Drop for QueryRows {
             // A thread of its own waits for the threads of the runtime. Tokio would detach them,
             // and `pthread_detach` of glibc 2.36 reads the memory of a thread that ends at the same
             // time, which may be unmapped.
-            drop(std::thread::spawn(move || drop(runtime)));
+            drop(std::thread::Builder::new().spawn(move || drop(runtime)));
         }
     }
 }

@@ -113,7 +113,7 @@ pub async fn run_executor(options: ExecutorOptions, on_start: impl FnOnce()) -> 
     };
     // The process ends soon. Threads are not detached: `pthread_detach` of glibc 2.36 reads the
     // memory of a thread that ends at the same time.
-    std::mem::forget(std::thread::spawn(move || drop(runtime)));
+    std::mem::forget(std::thread::Builder::new().spawn(move || drop(runtime)));
     if ended.is_ok() {
         let stopped = ExecutorStoppedParams {
             executor_id,

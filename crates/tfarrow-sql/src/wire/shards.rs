@@ -188,6 +188,7 @@ impl FileWire {
                 file.path()
             );
         };
+        check_format(shard.format)?;
         let RecordRange(records) = RecordRange::of(file);
         Ok(Self {
             address: ShardAddress::of(shard).map_err(external)?,
@@ -199,13 +200,7 @@ impl FileWire {
 
     /// The file of `shard`, with the values of the partition columns.
     fn file(self, mut shard: Shard, values: Vec<ScalarValue>) -> Result<PartitionedFile> {
-        match self.format {
-            ShardFormat::TfRecord | ShardFormat::Parquet | ShardFormat::Arrow => {}
-            ShardFormat::Csv | ShardFormat::Json => {
-                let format = self.format;
-                return exec_err!("the plan reads rows of {format} as records");
-            }
-        }
+        check_format(self.format)?;
         shard.format = self.format;
         let file = partitioned_file(&shard, values, RecordRange(self.records));
         match self.piece {
@@ -214,6 +209,16 @@ impl FileWire {
             }
             Some(piece) => Ok(piece_of(&file, piece)),
             None => Ok(file),
+        }
+    }
+}
+
+/// Refuses a format whose rows are not read as records.
+fn check_format(format: ShardFormat) -> Result<()> {
+    match format {
+        ShardFormat::TfRecord | ShardFormat::Parquet | ShardFormat::Arrow => Ok(()),
+        ShardFormat::Csv | ShardFormat::Json => {
+            exec_err!("the plan reads rows of {format} as records")
         }
     }
 }

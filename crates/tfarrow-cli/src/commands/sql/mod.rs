@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
 /// memory of a thread that ends at the same time, which may be unmapped: the program then ended by
 /// a segmentation fault after it had printed its results. A thread of its own joins them instead.
 fn end_with_program(runtime: Runtime) {
-    std::mem::forget(std::thread::spawn(move || drop(runtime)));
+    std::mem::forget(std::thread::Builder::new().spawn(move || drop(runtime)));
 }
 
 /// Executes the statements until all are done or a signal arrives.

@@ -110,8 +110,7 @@ impl ExampleListDecoder {
         let has_examples = shown
             .iter()
             .any(|column| matches!(column, ListColumn::Examples(_)));
-        // The CRC is the CRC of the complete record, and an error in a part of a record is one of the
-        // record.
+        // The CRC is over the complete record, and an error in a part is an error of the record.
         let of_part = DecoderOptions {
             verify_crc: VerifyCrc::Never,
             on_error: OnError::Fail,

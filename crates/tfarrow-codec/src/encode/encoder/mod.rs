@@ -98,7 +98,8 @@ impl WriterBuilder {
     }
 
     /// Builds an encoder of batches of this schema that leaves out the columns for which
-    /// [`build_encoder`](Self::build_encoder) returns an error. Returns it and the error of each of these columns.
+    /// [`build_encoder`](Self::build_encoder) returns an error. Returns it and the error of each of
+    /// these columns.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes, and for columns
