@@ -1,25 +1,27 @@
 //! Errors of conversions, each with the path of the file.
 
 use std::{
-    fmt, io,
+    io,
     path::{Path, PathBuf},
 };
 
 use arrow_schema::{ArrowError, DataType};
 use parquet::errors::ParquetError;
 use tfarrow_codec::{Category, Limit, RecordType, Remedy, diff::Incomparable};
-use tfarrow_dataset::ErrorKind;
+use tfarrow_dataset::{ErrorKind, internals::shown};
 
 /// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The errors of this crate.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A shard cannot be found, read or written.
-    Dataset(tfarrow_dataset::Error),
+    #[error(transparent)]
+    Dataset(#[from] tfarrow_dataset::Error),
     /// A Parquet file cannot be read or written.
+    #[error("{}: {source}", shown(.path))]
     Parquet {
         /// The file.
         path: PathBuf,
@@ -27,6 +29,7 @@ pub enum Error {
         source: ParquetError,
     },
     /// An Arrow file cannot be read or written.
+    #[error("{}: {source}", shown(.path))]
     Arrow {
         /// The file.
         path: PathBuf,
@@ -34,6 +37,7 @@ pub enum Error {
         source: ArrowError,
     },
     /// Records cannot be decoded to the columns, or the columns cannot be encoded as records.
+    #[error("{}{source}", before(.path.as_deref()))]
     Columns {
         /// The source of the columns; `None` if the options have them.
         path: Option<PathBuf>,
@@ -41,6 +45,7 @@ pub enum Error {
         source: tfarrow_codec::Error,
     },
     /// A file is not a schema: neither Parquet, Arrow nor the JSON of a schema.
+    #[error("{}: not a schema: {source}", shown(.path))]
     NotASchema {
         /// The file.
         path: PathBuf,
@@ -48,6 +53,7 @@ pub enum Error {
         source: NotASchema,
     },
     /// Outputs exist, and may not be overwritten.
+    #[error("{}{}: already exists", shown(.path), and_others(*.others))]
     Exists {
         /// The first existing output.
         path: PathBuf,
@@ -55,6 +61,7 @@ pub enum Error {
         others: usize,
     },
     /// The folder contains the outputs of an interrupted conversion.
+    #[error("{}: {}", shown(.folder), interruption(*.is_other))]
     Interrupted {
         /// The folder.
         folder: PathBuf,
@@ -64,10 +71,15 @@ pub enum Error {
     },
     /// The output format is unknown: there is no option for it, and the extension is not that of a
     /// format. Contains the message.
+    #[error("{0}")]
     NoFormat(String),
     /// The rows have no columns, which Parquet does not support.
+    #[error("Parquet cannot hold rows without columns")]
     NoColumns,
     /// Parquet has no type for the values of a column.
+    #[error(
+        "column {column:?}: Parquet has no type for {data_type}; leave the column out, or write Arrow"
+    )]
     NoParquetType {
         /// The name of the column, and the names of fields in it.
         column: String,
@@ -75,10 +87,13 @@ pub enum Error {
         data_type: DataType,
     },
     /// There is a path for a quarantine, and corrupt records are not skipped.
+    #[error("a quarantine requires that damage is skipped")]
     NoQuarantine,
     /// The options are invalid, or do not fit the sources. Contains the message.
+    #[error("{0}")]
     Usage(String),
     /// Names of columns or features do not fit the data set.
+    #[error("{}{message}", before(.path.as_deref()))]
     Selection {
         /// The file whose columns they do not fit; `None` for inferred columns and those of the
         /// options.
@@ -89,6 +104,7 @@ pub enum Error {
         sampled: bool,
     },
     /// A record does not fit the schema that was inferred from a sample.
+    #[error("{}: {what}: it is not in the sample", shown(.path))]
     NotSampled {
         /// The file.
         path: PathBuf,
@@ -97,30 +113,42 @@ pub enum Error {
     },
     /// The columns of a part of a conversion, which are those of a sample of all shards, are not
     /// those of all records.
+    #[error(
+        "{misfit}; the columns of this part are those of a sample of all shards, and others are needed"
+    )]
     PartColumns {
         /// The error of a record or a name that does not fit them.
+        #[source]
         misfit: Box<Self>,
     },
     /// The columns of a part of a conversion would be those of a sample of all shards, which does
     /// not determine those of all records.
+    #[error(
+        "a part of a conversion needs the columns of all records, and a sample cannot show them: {why}"
+    )]
     UnsettledColumns {
         /// The reason, such as the feature whose column is not determined.
         why: String,
     },
     /// Rows cannot be compared, because no record has their values.
+    #[error(transparent)]
     NotComparable(tfarrow_dataset::Error),
     /// Records cannot be compared.
+    #[error("{}", incomparable(.0))]
     Incomparable(Incomparable),
     /// The data does not have the stated or inferred properties. Contains the message, with the
     /// place.
+    #[error("{0}")]
     Data(String),
     /// A conversion is resumed, and an existing output differs from the output of the conversion.
+    #[error("{}: already exists, and differs from the output of this conversion", shown(.path))]
     Differs {
         /// The output.
         path: PathBuf,
     },
     /// A source was changed or removed during the conversion, so that some of its records may be
     /// old and others new.
+    #[error("{}: {}", shown(.path), change(.source.as_ref()))]
     SourceChanged {
         /// The source.
         path: PathBuf,
@@ -128,15 +156,18 @@ pub enum Error {
         source: Option<io::Error>,
     },
     /// The caller cancelled the operation.
+    #[error("stopped")]
     Cancelled,
 }
 
 /// The reasons why a file is not a schema.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NotASchema {
     /// It is not JSON.
-    Json(serde_json::Error),
+    #[error("{0}; expected a Parquet file, an Arrow file, or the JSON of a schema")]
+    Json(#[source] serde_json::Error),
     /// It is JSON, and not that of a schema.
+    #[error(transparent)]
     Schema(SchemaJsonError),
 }
 
@@ -150,7 +181,7 @@ impl Error {
         Self::Usage(format!(
             "{}: its folders `key=value` would be lost: {why}; convert to a folder, with an output for each file, which keeps \
              them",
-            path.display()
+            shown(path)
         ))
     }
 
@@ -300,191 +331,57 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dataset(e) | Self::NotComparable(e) => e.fmt(f),
-            Self::Parquet { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Arrow { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Columns {
-                path: Some(path),
-                source,
-            } => write!(f, "{}: {source}", path.display()),
-            Self::Columns { path: None, source } => source.fmt(f),
-            Self::NotASchema { path, source } => {
-                write!(f, "{}: not a schema: {source}", path.display())
-            }
-            Self::Exists { path, others: 0 } => write!(f, "{}: already exists", path.display()),
-            Self::Exists { path, others } => {
-                write!(
-                    f,
-                    "{} (and {others} more outputs): already exists",
-                    path.display()
-                )
-            }
-            Self::Interrupted {
-                folder,
-                is_other: false,
-            } => {
-                write!(
-                    f,
-                    "{}: a conversion to this folder was interrupted",
-                    folder.display()
-                )
-            }
-            Self::Interrupted {
-                folder,
-                is_other: true,
-            } => {
-                let why = "the interrupted conversion in this folder had other options, or ran with another version; use the \
-                           same options";
-                write!(f, "{}: {why}", folder.display())
-            }
-            Self::Selection {
-                path: Some(path),
-                message,
-                ..
-            } => write!(f, "{}: {message}", path.display()),
-            Self::Selection {
-                path: None,
-                message,
-                ..
-            } => f.write_str(message),
-            Self::NoColumns => f.write_str("Parquet cannot hold rows without columns"),
-            Self::NoParquetType { column, data_type } => {
-                write!(
-                    f,
-                    "column {column:?}: Parquet has no type for {data_type}; leave the column out, or write Arrow"
-                )
-            }
-            Self::NoQuarantine => f.write_str("a quarantine requires that damage is skipped"),
-            Self::UnsettledColumns { why } => {
-                write!(
-                    f,
-                    "a part of a conversion needs the columns of all records, and a sample cannot show them: {why}"
-                )
-            }
-            Self::PartColumns { misfit } => {
-                write!(
-                    f,
-                    "{misfit}; the columns of this part are those of a sample of all shards, and others are needed"
-                )
-            }
-            Self::NotSampled { path, what } => {
-                write!(f, "{}: {what}: it is not in the sample", path.display())
-            }
-            Self::Incomparable(Incomparable::Left(error) | Incomparable::Right(error)) => {
-                error.fmt(f)
-            }
-            Self::Incomparable(Incomparable::Names) => write!(
-                f,
-                "the data sets have more feature names than the limits {} and {} allow",
-                Limit::Columns,
-                Limit::NameBytes
-            ),
-            Self::Usage(message) | Self::NoFormat(message) | Self::Data(message) => {
-                f.write_str(message)
-            }
-            Self::Differs { path } => {
-                write!(
-                    f,
-                    "{}: already exists, and differs from the output of this conversion",
-                    path.display()
-                )
-            }
-            Self::SourceChanged { path, source: None } => {
-                let why =
-                    "was changed while it was read; convert it again after writing to it has ended";
-                write!(f, "{}: {why}", path.display())
-            }
-            Self::SourceChanged {
-                path,
-                source: Some(error),
-            } if error.kind() == io::ErrorKind::NotFound => {
-                write!(
-                    f,
-                    "{}: was removed while it was read: {error}",
-                    path.display()
-                )
-            }
-            Self::SourceChanged {
-                path,
-                source: Some(error),
-            } => {
-                write!(
-                    f,
-                    "{}: cannot be checked for changes during the conversion: {error}",
-                    path.display()
-                )
-            }
-            Self::Cancelled => f.write_str("stopped"),
-        }
+/// The start of a message about a file, if it is about one.
+fn before(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| format!("{}: ", shown(path)))
+}
+
+fn and_others(others: usize) -> String {
+    if others == 0 {
+        return String::new();
+    }
+    format!(" (and {others} more outputs)")
+}
+
+fn interruption(is_other: bool) -> &'static str {
+    if is_other {
+        "the interrupted conversion in this folder had other options, or ran with another version; use the same options"
+    } else {
+        "a conversion to this folder was interrupted"
     }
 }
 
-impl fmt::Display for NotASchema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Json(error) => write!(
-                f,
-                "{error}; expected a Parquet file, an Arrow file, or the JSON of a schema"
-            ),
-            Self::Schema(error) => error.fmt(f),
-        }
+fn incomparable(reason: &Incomparable) -> String {
+    match reason {
+        Incomparable::Left(error) | Incomparable::Right(error) => error.to_string(),
+        Incomparable::Names => format!(
+            "the data sets have more feature names than the limits {} and {} allow",
+            Limit::Columns,
+            Limit::NameBytes
+        ),
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Dataset(e) | Self::NotComparable(e) => e.source(),
-            Self::Parquet { source, .. } => Some(source),
-            Self::Arrow { source, .. } => Some(source),
-            Self::Columns { source, .. } => Some(source),
-            Self::NotASchema {
-                source: NotASchema::Json(source),
-                ..
-            } => Some(source),
-            Self::NotASchema {
-                source: NotASchema::Schema(source),
-                ..
-            } => Some(source),
-            Self::SourceChanged {
-                source: Some(source),
-                ..
-            } => Some(source),
-            Self::PartColumns { misfit } => misfit.source(),
-            Self::Exists { .. }
-            | Self::Interrupted { .. }
-            | Self::NoFormat(_)
-            | Self::NoColumns
-            | Self::NoParquetType { .. }
-            | Self::NoQuarantine
-            | Self::Selection { .. }
-            | Self::Usage(_)
-            | Self::NotSampled { .. }
-            | Self::UnsettledColumns { .. }
-            | Self::Incomparable(_)
-            | Self::Data(_)
-            | Self::Differs { .. }
-            | Self::SourceChanged { source: None, .. }
-            | Self::Cancelled => None,
+/// What has happened to a source, given the error of reading its size and time.
+fn change(error: Option<&io::Error>) -> String {
+    match error {
+        None => "was changed while it was read; convert it again after writing to it has ended"
+            .to_owned(),
+        Some(error) if error.kind() == io::ErrorKind::NotFound => {
+            format!("was removed while it was read: {error}")
         }
-    }
-}
-
-impl From<tfarrow_dataset::Error> for Error {
-    fn from(e: tfarrow_dataset::Error) -> Self {
-        Self::Dataset(e)
+        Some(error) => format!("cannot be checked for changes during the conversion: {error}"),
     }
 }
 
 /// The error for JSON that is not a schema.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SchemaJsonError {
     /// An unexpected value. The message has the feature and the expected value.
+    #[error("{0}")]
     Unexpected(String),
     /// A column to which features cannot be decoded.
+    #[error(transparent)]
     Column(tfarrow_codec::Error),
 }
 
@@ -498,32 +395,7 @@ impl SchemaJsonError {
     }
 }
 
-impl fmt::Display for SchemaJsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unexpected(message) => f.write_str(message),
-            Self::Column(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SchemaJsonError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Unexpected(_) => None,
-            Self::Column(error) => Some(error),
-        }
-    }
-}
-
 /// Marks a difference among the I/O errors that the Parquet and Arrow writers return.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the output differs from the existing file")]
 pub(crate) struct Differs;
-
-impl fmt::Display for Differs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the output differs from the existing file")
-    }
-}
-
-impl std::error::Error for Differs {}

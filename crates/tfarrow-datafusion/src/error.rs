@@ -1,7 +1,5 @@
 //! Errors of files as errors of DataFusion, with their causes, and with remedies in SQL.
 
-use std::fmt;
-
 use datafusion::error::DataFusionError;
 use tfarrow_dataset::Error;
 
@@ -11,8 +9,10 @@ use crate::{
 };
 
 /// An error with a remedy in SQL. The text is one line; the source is the error of the file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}; {advice}")]
 pub struct AdvisedError {
+    #[source]
     error: Error,
     advice: String,
 }
@@ -24,35 +24,12 @@ impl AdvisedError {
     }
 }
 
-impl fmt::Display for AdvisedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.error, self.advice)
-    }
-}
-
-impl std::error::Error for AdvisedError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
-
 /// An error of a scan of a piece of a file. The whole file may be read without an error, or with
 /// another one. The text is that of the error of the piece, in which records are counted from the
 /// beginning of the piece.
-#[derive(Debug)]
-pub struct PieceError(DataFusionError);
-
-impl fmt::Display for PieceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for PieceError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PieceError(#[source] DataFusionError);
 
 /// Converts an error of a scan of a piece of a file.
 pub(crate) fn of_piece(error: DataFusionError) -> DataFusionError {

@@ -30,15 +30,18 @@ struct Inner {
 }
 
 /// The kinds of errors.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An I/O error of the operating system, of an object store or of a web server.
-    Io(io::Error),
+    #[error("{0}")]
+    Io(#[source] io::Error),
     /// An error of the codec: corrupt or truncated records, records that do not fit the schema, or
     /// an exceeded limit.
-    Codec(tfarrow_codec::Error),
+    #[error("{0}")]
+    Codec(#[source] tfarrow_codec::Error),
     /// The file is not TFRecord.
+    #[error("not TFRecord: {looks_like}")]
     NotTfRecord {
         /// Description of the format that the first bytes look like, with the next step for the
         /// user if there is one.
@@ -48,6 +51,7 @@ pub enum ErrorKind {
         is_known: bool,
     },
     /// The compressed data is corrupt.
+    #[error("record {record}: the {compression} data {damage} at byte {offset} of the file")]
     Damaged {
         /// The compression of the file.
         compression: Compression,
@@ -59,6 +63,9 @@ pub enum ErrorKind {
         record: u64,
     },
     /// The checksum of a part of a Parquet or Arrow file does not match.
+    #[error(
+        "{part} is corrupt: its checksum does not match; restore the file from a copy, or write it again"
+    )]
     Checksum {
         /// Description of the part, such as its column and row group.
         part: String,
@@ -68,6 +75,9 @@ pub enum ErrorKind {
         offset: u64,
     },
     /// A shard has another number of records than `dataset_info.json` of TFDS says.
+    #[error(
+        "has {found} records, and {expected} by dataset_info.json; restore the shard from a copy, or write the data set again"
+    )]
     ShardLength {
         /// The number of records of the shard.
         found: u64,
@@ -75,6 +85,7 @@ pub enum ErrorKind {
         expected: u64,
     },
     /// The rows of a file of another format than TFRecord cannot be read.
+    #[error("{}{source}", before(.part))]
     Rows {
         /// Description of the part of the file, such as its row group; empty if the error is about
         /// the file.
@@ -85,6 +96,7 @@ pub enum ErrorKind {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A source contains no shards.
+    #[error("nothing to read: {looked}{}{skipped_files}", .skipped_files.separator())]
     NoShards {
         /// Description of the place that was searched: a folder or a glob.
         looked: String,
@@ -92,12 +104,16 @@ pub enum ErrorKind {
         skipped_files: SkippedFiles,
     },
     /// A glob has invalid syntax.
-    Glob(globset::Error),
+    #[error("{0}")]
+    Glob(#[source] globset::Error),
     /// The output file exists.
+    #[error("this file exists")]
     Exists,
     /// The path of the output is that of a folder or a device.
+    #[error("cannot be replaced by a file: it is a folder or a device")]
     NotAFile,
     /// A feature has several kinds.
+    #[error("{message}")]
     MixedKinds {
         /// The name of the feature.
         feature: String,
@@ -105,6 +121,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// The shards contain several kinds of records.
+    #[error("{message}")]
     MixedRecords {
         /// The text of the error, with the names of files.
         message: String,
@@ -112,8 +129,10 @@ pub enum ErrorKind {
         can_be_raw: bool,
     },
     /// A file does not define the wanted message. Contains the reason.
+    #[error("{0}")]
     Descriptors(String),
     /// An error that another process reported.
+    #[error("{message}")]
     Reported {
         /// The text of the error, without the path.
         message: String,
@@ -123,21 +142,30 @@ pub enum ErrorKind {
         remedies: Vec<Remedy>,
     },
     /// The caller stopped the operation.
+    #[error("stopped")]
     Stopped,
     /// The arguments of the caller are invalid.
+    #[error("{0}")]
     Usage(&'static str),
 }
 
 /// The kinds of damage in compressed data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// The data is truncated.
+    #[error("is truncated")]
     Truncated,
     /// Other bytes follow the data.
+    #[error("is followed by other data")]
     Trailing,
     /// The data does not decompress, or its checksum does not match. Contains the reason.
+    #[error("is corrupt ({0})")]
     Corrupt(String),
     /// The compression ratio exceeds the limit, as that of a decompression bomb does.
+    #[error(
+        "expands more than {limit} times, like a decompression bomb (limit {}),",
+        Limit::InflateRatio
+    )]
     Bomb {
         /// The limit for the ratio of decompressed to compressed bytes.
         limit: u64,
@@ -169,6 +197,11 @@ impl SkippedFiles {
     /// than their names.
     pub fn may_matter(&self) -> bool {
         self.empty + self.other + self.unwanted + self.events > 0
+    }
+
+    /// What stands before the list of the files in a message.
+    fn separator(&self) -> &'static str {
+        if *self == Self::default() { "" } else { "; " }
     }
 
     /// Adds a file of an unknown format.
@@ -383,80 +416,12 @@ pub fn shown(path: &Path) -> String {
     }
 }
 
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Codec(error) => error.fmt(f),
-            Self::Rows { part, source, .. } if part.is_empty() => source.fmt(f),
-            Self::Rows { part, source, .. } => write!(f, "{part}: {source}"),
-            Self::Glob(error) => error.fmt(f),
-            Self::NotTfRecord { looks_like, .. } => write!(f, "not TFRecord: {looks_like}"),
-            Self::Damaged {
-                compression,
-                damage,
-                offset,
-                record,
-            } => {
-                write!(
-                    f,
-                    "record {record}: the {compression} data {damage} at byte {offset} of the file"
-                )
-            }
-            Self::Checksum { part, .. } => {
-                let way_out = "restore the file from a copy, or write it again";
-                write!(
-                    f,
-                    "{part} is corrupt: its checksum does not match; {way_out}"
-                )
-            }
-            Self::ShardLength { found, expected } => {
-                let way_out = "restore the shard from a copy, or write the data set again";
-                write!(
-                    f,
-                    "has {found} records, and {expected} by dataset_info.json; {way_out}"
-                )
-            }
-            Self::NoShards {
-                looked,
-                skipped_files,
-            } => {
-                let before = if *skipped_files == SkippedFiles::default() {
-                    ""
-                } else {
-                    "; "
-                };
-                write!(f, "nothing to read: {looked}{before}{skipped_files}")
-            }
-            Self::Exists => f.write_str("this file exists"),
-            Self::NotAFile => {
-                f.write_str("cannot be replaced by a file: it is a folder or a device")
-            }
-            Self::MixedKinds { message, .. }
-            | Self::MixedRecords { message, .. }
-            | Self::Descriptors(message) => f.write_str(message),
-            Self::Reported { message, .. } => f.write_str(message),
-            Self::Stopped => f.write_str("stopped"),
-            Self::Usage(message) => f.write_str(message),
-        }
+/// The start of a message about a part of a file.
+fn before(part: &str) -> String {
+    if part.is_empty() {
+        return String::new();
     }
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Truncated => f.write_str("is truncated"),
-            Self::Trailing => f.write_str("is followed by other data"),
-            Self::Corrupt(why) => write!(f, "is corrupt ({why})"),
-            Self::Bomb { limit } => {
-                write!(
-                    f,
-                    "expands more than {limit} times, like a decompression bomb (limit {}),",
-                    Limit::InflateRatio
-                )
-            }
-        }
-    }
+    format!("{part}: ")
 }
 
 impl fmt::Display for SkippedFiles {
@@ -492,12 +457,6 @@ impl From<tfarrow_codec::Error> for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self.kind() {
-            ErrorKind::Io(error) => Some(error),
-            ErrorKind::Codec(error) => Some(error),
-            ErrorKind::Rows { source, .. } => Some(source.as_ref()),
-            ErrorKind::Glob(error) => Some(error),
-            _ => None,
-        }
+        self.kind().source()
     }
 }

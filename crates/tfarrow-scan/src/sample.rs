@@ -37,16 +37,9 @@ impl FromStr for Sample {
 }
 
 /// The error that a text is not a [`Sample`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a number of records, or `all`")]
 pub struct NotASample;
-
-impl fmt::Display for NotASample {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected a number of records, or `all`")
-    }
-}
-
-impl std::error::Error for NotASample {}
 
 /// Default number of records of each shard in a sample.
 pub const SAMPLE_RECORDS: usize = 1000;

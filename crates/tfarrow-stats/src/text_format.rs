@@ -18,16 +18,9 @@ static MESSAGES: LazyLock<Option<DescriptorPool>> = LazyLock::new(|| {
 });
 
 /// An error of parsing or printing the text format.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct TextError(Box<dyn std::error::Error + Send + Sync>);
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for TextError {}
 
 /// Returns the descriptor of a message of TensorFlow Metadata.
 fn descriptor(name: &str) -> Result<MessageDescriptor, TextError> {

@@ -5,7 +5,7 @@ mod remedy;
 use std::{
     env,
     error::Error,
-    fmt, io,
+    io,
     panic::{self, AssertUnwindSafe},
 };
 
@@ -28,32 +28,14 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const FOUND: u8 = 3;
 
 /// An invalid command line, which ends the program with status 2.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for Usage {}
-
 /// An invalid `--option` of `sql`, which ends the program with status 2.
-#[derive(Debug)]
-pub(crate) struct InvalidOption(pub(crate) DataFusionError);
-
-impl fmt::Display for InvalidOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Error for InvalidOption {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct InvalidOption(#[source] pub(crate) DataFusionError);
 
 /// Whether the command line is invalid, rather than the data or the machine: also where an output
 /// of it exists.
@@ -70,22 +52,12 @@ pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
 }
 
 /// An error of a statement, with advice.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
 pub(crate) struct Hinted {
+    #[source]
     pub(crate) error: DataFusionError,
     pub(crate) hint: String,
-}
-
-impl fmt::Display for Hinted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl Error for Hinted {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.error)
-    }
 }
 
 /// The text of an error, without remedies.

@@ -5,8 +5,6 @@
 //! semantics of `Tensor::FromProto`: the values are in `tensor_content`, little-endian, or in the
 //! field of their type. If that field has fewer values than the shape, the last value is repeated.
 
-use std::fmt;
-
 use half::{bf16, f16};
 use prost::{Message, bytes::Bytes};
 
@@ -71,56 +69,26 @@ pub(super) enum TensorValues {
 }
 
 /// An error of [`TensorProto`].
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum TensorError {
     /// The bytes are not a message.
-    Message(prost::DecodeError),
-    /// The dtype of this number is missing or not supported.
+    #[error("not a tensor of tf.io.serialize_tensor: {0}")]
+    Message(#[source] prost::DecodeError),
+    /// The dtype is missing.
+    #[error("not a tensor of tf.io.serialize_tensor: the dtype is missing")]
+    NoDtype,
+    /// The dtype of this number is not supported.
+    #[error("tensors of dtype {} are not supported", dtype_name(*.0))]
     Dtype(i32),
     /// The shape is unknown, negative or too large.
+    #[error("the tensor's shape is unknown, negative or too large")]
     Shape,
     /// The number of bytes or values found, and the number that the shape requires.
+    #[error("the tensor's content is corrupt: found {0} bytes or values, expected {1}")]
     Content(usize, usize),
     /// The number of values exceeds [`MAX_REPEATED`].
+    #[error("the tensor repeats one value {0} times; the limit is {MAX_REPEATED}")]
     TooMany(usize),
-}
-
-impl fmt::Display for TensorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Message(error) => write!(f, "not a tensor of tf.io.serialize_tensor: {error}"),
-            Self::Dtype(0) => {
-                f.write_str("not a tensor of tf.io.serialize_tensor: the dtype is missing")
-            }
-            Self::Dtype(number) => write!(
-                f,
-                "tensors of dtype {} are not supported",
-                dtype_name(*number)
-            ),
-            Self::Shape => f.write_str("the tensor's shape is unknown, negative or too large"),
-            Self::Content(found, expected) => {
-                write!(
-                    f,
-                    "the tensor's content is corrupt: found {found} bytes or values, expected {expected}"
-                )
-            }
-            Self::TooMany(found) => {
-                write!(
-                    f,
-                    "the tensor repeats one value {found} times; the limit is {MAX_REPEATED}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for TensorError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Message(error) => Some(error),
-            Self::Dtype(_) | Self::Shape | Self::Content(..) | Self::TooMany(_) => None,
-        }
-    }
 }
 
 type Result<T> = std::result::Result<T, TensorError>;
@@ -130,7 +98,7 @@ impl TensorProto {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let proto = Self::decode(bytes).map_err(TensorError::Message)?;
         if proto.dtype == 0 {
-            Err(TensorError::Dtype(0))
+            Err(TensorError::NoDtype)
         } else {
             Ok(proto)
         }

@@ -111,31 +111,18 @@ impl fmt::Display for Part {
 }
 
 /// The error that a text is not a [`Part`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAPart {
     /// The text is not two numbers.
+    #[error("expected the number of the part, from 0, and that of all parts, such as 3/16")]
     Syntax,
-    /// The number of the part is too large. Contains the number of parts.
+    /// The number of parts is 0.
+    #[error("there is no part of 0 parts")]
+    NoParts,
+    /// The number of the part is too large. Contains the number of parts, which is not 0.
+    #[error("parts are numbered from 0: the last of {0} is {last}/{0}", last = .0 - 1)]
     Number(usize),
 }
-
-impl fmt::Display for NotAPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax => f.write_str(
-                "expected the number of the part, from 0, and that of all parts, such as 3/16",
-            ),
-            Self::Number(0) => f.write_str("there is no part of 0 parts"),
-            Self::Number(count) => write!(
-                f,
-                "parts are numbered from 0: the last of {count} is {}/{count}",
-                count - 1
-            ),
-        }
-    }
-}
-
-impl std::error::Error for NotAPart {}
 
 impl FromStr for Part {
     type Err = NotAPart;
@@ -145,6 +132,9 @@ impl FromStr for Part {
         let number = |text: &str| text.parse::<usize>().map_err(|_| NotAPart::Syntax);
         let index = number(index)?;
         let count = number(count)?;
+        if count == 0 {
+            return Err(NotAPart::NoParts);
+        }
         Self::new(index, count).ok_or(NotAPart::Number(count))
     }
 }

@@ -10,8 +10,6 @@ mod spec;
 mod sql;
 mod table;
 
-use std::{error::Error, fmt};
-
 use anyhow::Result;
 use arrow_schema::Schema;
 use serde_json::json;
@@ -29,16 +27,9 @@ use crate::{
 };
 
 /// The error of a format that cannot describe these records.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct UnsupportedFormat(String);
-
-impl fmt::Display for UnsupportedFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for UnsupportedFormat {}
 
 /// Returns the schema in a format. The statement of [`SchemaFormat::Sql`] reads `sources`; no other
 /// format uses them.

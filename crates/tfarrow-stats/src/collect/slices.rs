@@ -3,7 +3,7 @@
 //! As in TFDV, a record is in the slice of each value that the feature has in it; a record without
 //! a value is in no slice.
 
-use std::{collections::BTreeMap, error::Error as StdError, fmt, ops::ControlFlow};
+use std::{collections::BTreeMap, fmt, ops::ControlFlow};
 
 use serde::{Deserialize, Serialize, Serializer};
 use tfarrow_codec::{
@@ -77,63 +77,37 @@ pub struct SlicedStatistics {
 }
 
 /// The reason why a data set cannot be sliced by a feature.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SliceError {
     /// A shard cannot be read.
+    #[error(transparent)]
     Read(Error),
     /// No record has the feature; the second field lists the features of the data set.
+    #[error("no record has a feature {0:?} to slice by; there are {named}", named = named(.1))]
     Absent(String, Vec<String>),
     /// The feature has more than [`MAX_SLICES`] values.
+    #[error(
+        "feature {0:?} has more than {MAX_SLICES} values, and each slice has its own statistics: choose a feature with \
+         fewer values"
+    )]
     TooMany(String),
     /// The feature (first field) has values that cannot be sliced by (second field): floats, or
     /// byte strings that are too long. The third field is the file, record and byte offset of such
     /// a value.
+    #[error(
+        "feature {0:?} has {1}, in {2}: slice by integers, or by byte strings of up to {MAX_VALUE_BYTES} bytes"
+    )]
     Unsupported(String, &'static str, String),
 }
 
-impl fmt::Display for SliceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => error.fmt(f),
-            Self::Absent(name, all) => {
-                let named = all
-                    .iter()
-                    .take(MAX_NAMED)
-                    .map(String::as_str)
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                let more = all.len().saturating_sub(MAX_NAMED);
-                let more = if more > 0 {
-                    format!(" and {more} more")
-                } else {
-                    String::new()
-                };
-                write!(
-                    f,
-                    "no record has a feature {name:?} to slice by; there are {named}{more}"
-                )
-            }
-            Self::TooMany(name) => write!(
-                f,
-                "feature {name:?} has more than {MAX_SLICES} values, and each slice has its own statistics: choose a \
-                 feature with fewer values"
-            ),
-            Self::Unsupported(name, what, place) => write!(
-                f,
-                "feature {name:?} has {what}, in {place}: slice by integers, or by byte strings of up to \
-                 {MAX_VALUE_BYTES} bytes"
-            ),
-        }
+/// The first names of a list, and the number of the others.
+fn named(all: &[String]) -> String {
+    let first = all.get(..MAX_NAMED).unwrap_or(all).join(", ");
+    let more = all.len().saturating_sub(MAX_NAMED);
+    if more == 0 {
+        return first;
     }
-}
-
-impl StdError for SliceError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self {
-            Self::Read(error) => error.source(),
-            Self::Absent(..) | Self::TooMany(_) | Self::Unsupported(..) => None,
-        }
-    }
+    format!("{first} and {more} more")
 }
 
 impl Statistics {
