@@ -6,7 +6,9 @@ Prints ``ready`` when the operation is about to start, and at its end a JSON lis
 each.
 """
 
+import importlib
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -159,6 +161,10 @@ OPERATIONS = {
 
 def main(operation, path, folder):
     path = source(path, folder)
+    # An import takes seconds on a busy machine.
+    for package in ("datafusion", "duckdb", "pandas", "polars", "pyarrow"):
+        if package in operation.replace("_", " ").split():
+            importlib.import_module(package)
     raised = []
     print("ready", flush=True)
     try:
@@ -172,6 +178,8 @@ def main(operation, path, folder):
                 time.sleep(0.01)
     except KeyboardInterrupt as error:
         raised.append((time.monotonic(), type(error).__name__, str(error)))
+    # pyarrow may send the signal once more, which would end a process that exits.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     print(json.dumps(raised), flush=True)
 
 

@@ -64,7 +64,7 @@ def seconds_to_stop(operation, data, folder):
     ) as child:
         try:
             assert child.stdout.readline() == "ready\n", child.stderr.read()
-            # Long enough for imports and the first rows.
+            # Long enough for the first rows.
             with pytest.raises(subprocess.TimeoutExpired):
                 child.wait(timeout=1.2)
             sent = time.monotonic()
