@@ -4,9 +4,9 @@
 
     python3 tests/python.py [--large] [--profile PROFILE] [FOLDER]
 
-The first run of the tests has numpy alone, and skips the tests of other packages. The second has the packages of
-crates/tfarrow-python/tests/requirements.txt, and a missing package is an error; it installs a Java runtime on Debian if there
-is none, which Spark needs. Warnings are errors. FOLDER, by default a temporary one, gets the environment.
+The first run of the tests has numpy alone, and skips the tests of other packages, of signals and of processes. The second has the
+packages of crates/tfarrow-python/tests/requirements.txt, and a missing package is an error; it installs a Java runtime on Debian
+if there is none, which Spark needs. Warnings are errors. FOLDER, by default a temporary one, gets the environment.
 
 With --large there is a third run, for PyTorch and TensorFlow, whose packages take some gigabytes; .ci/run makes it without.
 TFARROW_TEST_DATA names folders whose files TensorFlow reads as well (test_tensorflow.py).
@@ -43,7 +43,9 @@ def main():
         step("pip install .", [*pip, "--config-settings", f"build-args=--profile {options.profile}", ROOT])
         step("the command of the wheel", [os.path.join(home, "bin", "tfarrow"), "count", "testdata/shards/"])
         step("pip install pytest", [*pip, "pytest"])
-        step("tests with numpy alone", pytest(python))
+        # No package changes what these wait for.
+        waiting = ["--ignore-glob=*/test_interrupt.py", "--ignore-glob=*/test_processes.py"]
+        step("tests with numpy alone", [*pytest(python), *waiting])
         java()
         step("pip install the other packages", [*pip, "-r", os.path.join(PACKAGE, "tests", "requirements.txt")])
         step("tests with the other packages", pytest(python), TFARROW_TEST_ALL="1")
@@ -70,7 +72,7 @@ def step(name, command, **environment):
 def pytest(python, *files):
     """The command that runs all tests, or those of these files."""
     tests = os.path.join(PACKAGE, "tests")
-    return [python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", *([os.path.join(tests, file) for file in files] or [tests])]
+    return [python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", "--durations=10", *([os.path.join(tests, file) for file in files] or [tests])]
 
 
 def java():

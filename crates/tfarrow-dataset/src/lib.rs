@@ -19,6 +19,9 @@
 //! Formats and compressions are recognized by the bytes of a file, not by its name. Each [`Error`]
 //! names the file.
 //!
+//! The feature `stores`, which is on by default, adds the clients of S3, Google Cloud Storage, Azure
+//! and web servers. Without it, a URL is an error.
+//!
 //! ```
 //! use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

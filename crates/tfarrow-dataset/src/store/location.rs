@@ -2,9 +2,7 @@
 
 use std::{collections::HashMap, env, ffi::OsString, io, path::PathBuf, sync::Arc};
 
-use object_store::{
-    ClientConfigKey, ObjectStore, http::HttpBuilder, parse_url_opts, path::Path as Key,
-};
+use object_store::{ObjectStore, parse_url_opts, path::Path as Key};
 use url::Url;
 
 use super::{client::StoreClient, credentials::check_s3};
@@ -30,6 +28,10 @@ const SCHEMES: [(&str, &str); 9] = [
     ("https", ""),
 ];
 
+/// Message for a URL in a build without clients.
+const NO_CLIENTS: &str = "this build has no clients for stores and web servers: build it with the feature `stores` of \
+                          tfarrow-dataset, or copy the files to a folder";
+
 /// Message for a URL with another scheme.
 pub(crate) const UNKNOWN_URL: &str = "unknown URL; supported are s3://bucket/.., gs://, az://, abfs://, https://, \
                                       http:// and file:///, and paths of files";
@@ -51,8 +53,8 @@ pub fn is_remote(source: &str) -> bool {
 /// The client connects again, with the same configuration, in a child that the process forks.
 ///
 /// # Errors
-/// The URL has no known scheme, a variable has an invalid value, or there are no credentials for
-/// S3.
+/// The URL has no known scheme, a variable has an invalid value, there are no credentials for S3, or
+/// the crate is built without the feature `stores`.
 pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
     let location = Location::parse(url).ok_or_else(|| invalid_source(url, UNKNOWN_URL))?;
     location.store()
@@ -140,11 +142,16 @@ impl<'a> Location<'a> {
     /// Returns the client for the store: an existing one, unless the URL has a query.
     ///
     /// # Errors
-    /// A variable has an invalid value, or there are no credentials for S3.
+    /// A variable has an invalid value, there are no credentials for S3, or the crate is built
+    /// without the feature `stores`.
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
         static STORES: PerProcess<Lock<HashMap<String, Arc<dyn ObjectStore>>>> = PerProcess::new();
         let base = self.base();
         let failed = |error| Error::io(self.url(""), error);
+        if cfg!(not(feature = "stores")) {
+            let error = io::Error::new(io::ErrorKind::Unsupported, NO_CLIENTS);
+            return Err(failed(error));
+        }
         // A query is often a signature for one file, so that its client is not kept.
         if let Some(query) = self.query {
             return self
@@ -171,13 +178,7 @@ impl<'a> Location<'a> {
     fn connect_http(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
         let base = base.to_owned();
         let allow_http = self.scheme.eq_ignore_ascii_case("http").to_string();
-        let connect = move || -> object_store::Result<Arc<dyn ObjectStore>> {
-            let server = HttpBuilder::new()
-                .with_url(base.as_str())
-                .with_config(ClientConfigKey::Timeout, REQUEST_TIMEOUT)
-                .with_config(ClientConfigKey::AllowHttp, allow_http.as_str());
-            Ok(Arc::new(server.build()?))
-        };
+        let connect = move || web_server(&base, &allow_http);
         Ok(Arc::new(StoreClient::open(connect)?))
     }
 
@@ -212,6 +213,27 @@ impl<'a> Location<'a> {
         }
         options
     }
+}
+
+/// Returns a client of the web server of a URL.
+#[cfg(feature = "stores")]
+fn web_server(url: &str, allow_http: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
+    use object_store::{ClientConfigKey, http::HttpBuilder};
+
+    let server = HttpBuilder::new()
+        .with_url(url)
+        .with_config(ClientConfigKey::Timeout, REQUEST_TIMEOUT)
+        .with_config(ClientConfigKey::AllowHttp, allow_http);
+    Ok(Arc::new(server.build()?))
+}
+
+/// There is none: [`Location::store`] returns an error before.
+#[cfg(not(feature = "stores"))]
+fn web_server(_: &str, _: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
+    Err(object_store::Error::NotImplemented {
+        operation: "connect".to_owned(),
+        implementer: NO_CLIENTS.to_owned(),
+    })
 }
 
 /// Returns the error that a source or an output cannot be used, with the reason.
@@ -257,10 +279,20 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "stores")]
     #[test]
     fn the_client_of_a_signed_url_is_not_kept() {
         let is_kept = |url| Arc::ptr_eq(&store_of(url).unwrap(), &store_of(url).unwrap());
         assert!(is_kept("http://localhost/a"));
         assert!(!is_kept("http://localhost/a?signature=secret"));
+    }
+
+    #[cfg(not(feature = "stores"))]
+    #[test]
+    fn a_build_without_clients_says_so() {
+        for url in ["s3://b/x", "http://localhost/a", "https://h/x?y"] {
+            let error = store_of(url).unwrap_err().to_string();
+            assert!(error.ends_with(NO_CLIENTS), "{error}");
+        }
     }
 }
