@@ -1,7 +1,5 @@
 //! `tfarrow sql`.
 
-use std::time::{Duration, Instant};
-
 use crate::support::{command, path, tfarrow, tfarrow_reads};
 
 #[test]
@@ -279,16 +277,15 @@ fn mixed_kinds_name_both_places() {
     assert!(places.iter().all(|place| error.contains(place)), "{error}");
 }
 
-/// An optimized program takes 12 milliseconds. This one may be neither optimized nor alone.
 #[test]
-fn the_program_starts_within_half_a_second() {
-    let mut best = Duration::MAX;
-    for _ in 0..5 {
-        let start = Instant::now();
+fn the_program_starts_within_100_milliseconds() {
+    let best = (0..5).map(|_| {
+        let start = std::time::Instant::now();
         tfarrow(&["sql", "SELECT 1"]).prints();
-        best = best.min(start.elapsed());
-    }
-    assert!(best < Duration::from_millis(500), "{best:?}");
+        start.elapsed()
+    });
+    let best = best.min().unwrap();
+    assert!(best.as_millis() < 100, "{best:?}");
 }
 
 #[test]

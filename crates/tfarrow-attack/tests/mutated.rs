@@ -125,7 +125,7 @@ fn no_attack_panics_on_files_of_tensorflow() {
 }
 
 proptest! {
-    #![proptest_config(config(250))]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn no_attack_panics_on_changed_files(seed in any::<prop::sample::Index>(), changes in vec(change(), 1..8)) {
