@@ -43,7 +43,7 @@ def main():
         step("pip install .", [*pip, "--config-settings", f"build-args=--profile {options.profile}", ROOT])
         step("the command of the wheel", [os.path.join(home, "bin", "tfarrow"), "count", "testdata/shards/"])
         step("pip install pytest", [*pip, "pytest"])
-        # No package changes what these wait for.
+        # The second run has these, which wait for signals and for processes.
         waiting = ["--ignore-glob=*/test_interrupt.py", "--ignore-glob=*/test_processes.py"]
         step("tests with numpy alone", [*pytest(python), *waiting])
         java()
