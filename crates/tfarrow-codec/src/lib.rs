@@ -66,9 +66,10 @@
 //!
 //! Text is valid UTF-8, not all values are empty, and fewer than a tenth of the others have a
 //! control character ([`KindSummary::is_text`]). Protobuf messages of any other type become columns
-//! by their descriptors, see [`MessageType`]. [`schema::with_views`] replaces `Binary` and `Utf8`
-//! by view types, which do not copy long values. A decoder makes lists with or without nullable
-//! items, as its schema has them ([`file_schema::with_nullable_items`]).
+//! by their descriptors, see [`MessageType`] (feature `messages`, on by default).
+//! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long
+//! values. A decoder makes lists with or without nullable items, as its schema has them
+//! ([`file_schema::with_nullable_items`]).
 //!
 //! # Errors and limits
 //! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the
@@ -102,6 +103,7 @@ pub use frame::{FrameBuffer, Lost, Records, Segment, SharedFeatures};
 pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary, SummaryState};
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
+#[cfg(feature = "messages")]
 pub use message::{DefinitionCount, MessageType, descriptor_pool};
 pub use named_value::{NamedValue, UnknownName, parse_name};
 pub use record_type::RecordType;

@@ -17,7 +17,7 @@ pub enum RecordType {
     /// Example of the context, such as a query, and a list of Examples, such as the documents to
     /// rank.
     ExampleList,
-    /// A protobuf message of any type, by its descriptor: [`MessageType`](crate::MessageType).
+    /// A protobuf message of any type, by its descriptor: `MessageType`.
     Message,
     /// Any other payload, which is not parsed.
     Raw,

@@ -22,8 +22,8 @@ use crate::{
     Error, ErrorKind, Result,
     example::wire::{self, END_GROUP, LEN, put_tag, put_varint},
     message::{
-        Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan,
-        MessageType, NumberType, NumberWire, ValuePlan,
+        self, Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan,
+        NumberType, NumberWire, ValuePlan,
     },
     slices,
 };
@@ -45,22 +45,13 @@ pub(super) struct MessageEncoder {
 pub(super) type RowError = (usize, ErrorKind);
 
 impl MessageEncoder {
-    /// Creates an encoder of batches of `schema`, as messages of the given type, or else of the
-    /// type in the metadata.
+    /// Creates an encoder of batches of `schema`, as messages of the type in its metadata.
     ///
     /// # Errors
-    /// [`ErrorKind::Descriptors`] if no type is given, and [`ErrorKind::Unsupported`] for a column
-    /// that the message does not have, or whose type does not fit.
-    pub(super) fn new(
-        schema: &Schema,
-        message: Option<&MessageType>,
-        nesting: usize,
-    ) -> Result<Self> {
-        let plan = match message {
-            Some(message) => Some(MessagePlan::new(message.descriptor(), schema.fields())?),
-            None => MessageType::plan_of_schema(schema, schema.fields())?,
-        };
-        let plan = plan.ok_or_else(|| {
+    /// [`ErrorKind::Descriptors`] if the metadata has no type, and [`ErrorKind::Unsupported`] for a
+    /// column that the message does not have, or whose type does not fit.
+    pub(super) fn new(schema: &Schema, nesting: usize) -> Result<Self> {
+        let plan = message::plan_of_schema(schema, schema.fields())?.ok_or_else(|| {
             let reason =
                 "the type of the messages is not given, and the columns do not have it".to_owned();
             Error::usage(ErrorKind::Descriptors(reason))

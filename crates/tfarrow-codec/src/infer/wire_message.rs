@@ -10,7 +10,7 @@
 //! 21 00 .. f0 3f           4: 1.0                          eight bytes, which may be a double or an integer
 //! ```
 //!
-//! Descriptors of the messages have all of this: [`MessageType`](crate::MessageType).
+//! Descriptors of the messages have all of this: `MessageType`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

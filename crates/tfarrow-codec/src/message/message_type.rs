@@ -2,10 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
-use arrow_schema::{Fields, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use prost_reflect::{
     MessageDescriptor,
@@ -13,16 +13,11 @@ use prost_reflect::{
     prost_types::{FileDescriptorProto, FileDescriptorSet},
 };
 
-use super::{
-    descriptor_set::descriptor_pool, fields, plan::MessagePlan, similar_names::unmark_similar_names,
-};
+use super::{descriptor_set::descriptor_pool, fields, similar_names::unmark_similar_names};
 use crate::{
     Error, ErrorKind, Limits, RecordType, Result,
     schema::{DESCRIPTORS, MESSAGE, RECORD_TYPE},
 };
-
-/// Held while descriptors are read to make a plan.
-static READING: Mutex<()> = Mutex::new(());
 
 /// A protobuf message type with its descriptors.
 ///
@@ -88,22 +83,6 @@ impl MessageType {
             )))
         };
         Self::parse(&STANDARD.decode(descriptors).map_err(invalid)?, name).map(Some)
-    }
-
-    /// Plans the columns of messages of the type in the metadata of a schema; `None` if it has
-    /// none.
-    ///
-    /// # Errors
-    /// The errors of [`of_schema`](Self::of_schema), and [`ErrorKind::Unsupported`] for a column
-    /// that the message does not have, or whose type does not fit.
-    pub(crate) fn plan_of_schema(schema: &Schema, columns: &Fields) -> Result<Option<MessagePlan>> {
-        // Descriptors take much more memory than a plan, and all threads of a scan begin at the
-        // same time.
-        let _one_at_a_time = READING.lock().unwrap_or_else(PoisonError::into_inner);
-        let message = Self::of_schema(schema)?;
-        message
-            .map(|message| MessagePlan::new(&message.descriptor, columns))
-            .transpose()
     }
 
     /// Returns the full name of the message.

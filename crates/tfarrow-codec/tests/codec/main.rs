@@ -24,6 +24,7 @@ mod goldens;
 #[cfg(test)]
 mod infer;
 #[cfg(test)]
+#[cfg(feature = "messages")]
 mod message;
 #[cfg(test)]
 mod misfit;

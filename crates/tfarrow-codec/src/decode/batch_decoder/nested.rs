@@ -12,7 +12,7 @@ use crate::{
     Error, ErrorKind, RecordType, Records, Result,
     decode::column::{self, message::MessageDecoder},
     example::tape::Tape,
-    message::MessageType,
+    message,
     schema::{self, Role},
 };
 
@@ -53,7 +53,7 @@ impl NestedDecoder {
             .iter()
             .filter_map(|index| schema.fields().get(*index).cloned())
             .collect();
-        let plan = MessageType::plan_of_schema(schema, &fields)?.ok_or_else(|| {
+        let plan = message::plan_of_schema(schema, &fields)?.ok_or_else(|| {
             let reason = "the schema of messages has no message type in its metadata".to_owned();
             Error::usage(ErrorKind::Descriptors(reason))
         })?;

@@ -15,16 +15,12 @@ use super::{
     plan::{self, ColumnPlan, SchemaPlan},
     record::{self, Message},
 };
-use crate::{
-    Error, ErrorKind, Limits, MOST_RECORD_BYTES, MessageType, RecordType, Result, Role, exact,
-    frame,
-};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, RecordType, Result, Role, exact, frame};
 
 /// Builds an [`Encoder`] or a [`Writer`](crate::Writer).
 #[derive(Clone, Debug, Default)]
 pub struct WriterBuilder {
     record_type: Option<RecordType>,
-    message: Option<MessageType>,
     allowed: AllowedLosses,
     limits: Limits,
 }
@@ -37,17 +33,10 @@ impl WriterBuilder {
     }
 
     /// Sets the record type. The default is that of the schema's metadata, then that of its
-    /// columns' metadata, then Example.
+    /// columns' metadata, then Example. The type of messages is always that of the schema's
+    /// metadata, see `MessageType::metadata`.
     pub fn with_record_type(mut self, record_type: RecordType) -> Self {
         self.record_type = Some(record_type);
-        self
-    }
-
-    /// Sets the record type [`RecordType::Message`], and the type of the messages. The default is
-    /// that of the schema's metadata.
-    pub fn with_message(mut self, message: MessageType) -> Self {
-        self.record_type = Some(RecordType::Message);
-        self.message = Some(message);
         self
     }
 
@@ -107,7 +96,6 @@ impl WriterBuilder {
     pub fn build_partial_encoder(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
         let Self {
             record_type,
-            message,
             allowed,
             limits,
         } = self;
@@ -117,7 +105,6 @@ impl WriterBuilder {
         if record_type == RecordType::Message {
             nested = Some(NestedEncoder::Message(MessageEncoder::new(
                 &schema,
-                message.as_ref(),
                 limits.nesting,
             )?));
         } else {
