@@ -5,7 +5,10 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use prost_reflect::{FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
 
-use super::{plan::MessageForm, planning::MAX_DEPTH, similar_names::name_of};
+use super::{
+    plan::{MAX_DEPTH, MessageForm},
+    similar_names::name_of,
+};
 use crate::{Error, ErrorKind, Limit, Limits, Result};
 
 /// The name of the time zone of timestamps.

@@ -19,7 +19,7 @@
 //! | `google.protobuf.Duration` | `Duration(ns)` |
 //! | `google.protobuf.Int32Value` and the other wrappers | the value, nullable |
 //! | message without fields; message nested in itself deeper than [`Limits::recursion`](crate::Limits::recursion) | `Binary`: the serialized message |
-//! | message deeper than readers of Arrow schemas accept (`MAX_DEPTH` in `planning.rs`) | `Binary`: the serialized message |
+//! | message deeper than readers of Arrow schemas accept (`MAX_DEPTH` in `plan.rs`) | `Binary`: the serialized message |
 //!
 //! A field with presence is nullable: `optional`, `required`, members of a `oneof`, and messages. A
 //! field without presence has the default of its type where the message does not have it, as

@@ -11,6 +11,12 @@ use arrow_schema::{DataType, Fields, TimeUnit};
 
 use crate::{example::wire::LEN, schema::Values};
 
+/// Maximum depth of the fields of a schema: a column has depth 1, and an item of a list, an entry
+/// of a map, a part of the entry and a field of a struct are one deeper each. Arrow's reader
+/// rejects schemas of files that are deeper than 61, and pyarrow those that are deeper than 64; a
+/// query may put some more levels around a column.
+pub(super) const MAX_DEPTH: usize = 56;
+
 /// The plan of a message type.
 #[derive(Clone, Debug)]
 pub(crate) struct MessagePlan {

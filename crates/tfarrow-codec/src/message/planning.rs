@@ -13,7 +13,7 @@ use prost_reflect::{
 use super::{
     message_type::MessageType,
     plan::{
-        Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan,
+        Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MAX_DEPTH, MessageForm, MessagePlan,
         NumberType, NumberWire, ValuePlan,
     },
     similar_names::name_of,
@@ -23,12 +23,6 @@ use crate::{
     example::wire::{FIXED32, FIXED64, LEN, START_GROUP, VARINT},
     schema::Values,
 };
-
-/// Maximum depth of the fields of a schema: a column has depth 1, and an item of a list, an entry
-/// of a map, a part of the entry and a field of a struct are one deeper each. Arrow's reader
-/// rejects schemas of files that are deeper than 61, and pyarrow those that are deeper than 64; a
-/// query may put some more levels around a column.
-pub(super) const MAX_DEPTH: usize = 56;
 
 /// The names of the values of enums, by the full names of the enums.
 type EnumTable = HashMap<String, Arc<EnumNames>>;
