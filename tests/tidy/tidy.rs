@@ -1,6 +1,6 @@
 //! Rules about the sources of the workspace: modules import each other in one direction, a name
-//! means one type, functions are short, libraries name no options, and the paths of the
-//! documentation exist.
+//! means one type, functions are short, libraries name no options, the paths of the documentation
+//! exist, and the program is built of the same features as the workspace.
 //!
 //! The sources are parsed by `syn`; code that only tests compile is left out.
 //!
@@ -14,6 +14,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -203,6 +204,34 @@ fn documented_paths_exist() {
         }
     }
     assert!(found > 30, "{found} paths");
+}
+
+/// Otherwise `cargo run` after `cargo install --path`, and the wheel of the Python package after a
+/// build of the workspace, compile all crates that depend on the difference once more.
+#[test]
+fn programs_have_the_features_of_the_workspace() {
+    let all = packages(&["--workspace"]);
+    for program in ["tfarrow-cli", "tfarrow-python"] {
+        let own = packages(&["--package", program]);
+        assert!(own.len() > 100, "{own:?}");
+        let others: Vec<_> = own.difference(&all).collect();
+        assert!(others.is_empty(), "{program} alone has {others:#?}");
+    }
+}
+
+/// Returns the packages that Cargo compiles for a selection, with their features.
+fn packages(selection: &[&str]) -> BTreeSet<String> {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--edges", "normal,build", "--prefix", "none"]);
+    tree.args(["--format", "{p} [{f}]"]).args(selection);
+    let output = tree.current_dir(root()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let mut packages = BTreeSet::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        packages.insert(line.trim_end_matches(" (*)").to_owned());
+    }
+    packages
 }
 
 fn root() -> PathBuf {
