@@ -1,7 +1,7 @@
 //! Queries on a cluster: this program has no engine for them, and passes its command line on to one
 //! that has.
 
-use std::{env, ffi::OsString, path::PathBuf, process, sync::Arc};
+use std::{env, ffi::OsString, io, path::PathBuf, process, sync::Arc};
 
 use anyhow::Result;
 use datafusion::error::DataFusionError;
@@ -41,13 +41,6 @@ const PROGRAM: &str = "tfarrow-cluster";
 pub(crate) fn run_elsewhere(args: &[OsString]) -> Result<u8> {
     let mut command = process::Command::new(program());
     command.args(args.get(1..).unwrap_or_default());
-    let missing = |error| {
-        let build =
-            "cargo build --release --workspace --features tfarrow-cluster/ballista builds it";
-        Usage(format!(
-            "--cluster needs the program {PROGRAM} ({error}), beside tfarrow or on the PATH; {build}"
-        ))
-    };
     #[cfg(unix)]
     {
         Err(missing(std::os::unix::process::CommandExt::exec(&mut command)).into())
@@ -60,6 +53,14 @@ pub(crate) fn run_elsewhere(args: &[OsString]) -> Result<u8> {
             .and_then(|code| u8::try_from(code).ok())
             .unwrap_or(crate::error::FAILURE))
     }
+}
+
+/// The error where the program cannot be started.
+fn missing(error: io::Error) -> Usage {
+    let build = "cargo build --release --workspace --features tfarrow-cluster/ballista builds it";
+    Usage(format!(
+        "--cluster needs the program {PROGRAM} ({error}), beside tfarrow or on the PATH; {build}"
+    ))
 }
 
 /// The program beside this one, or else its name, which is looked up on the PATH.

@@ -151,43 +151,47 @@ impl Defaults {
     /// The default of an option of a command, if there is one.
     fn find(&self, command: &str, arg: &Arg) -> Option<Found> {
         let option = arg.get_long()?;
-        let variable = |name: String, is_of_command| {
-            // An empty value is that of an unset variable.
-            let value = self
-                .variables
-                .get(&name)?
-                .to_str()
-                .filter(|value| !value.is_empty())?;
-            let values = match is_list(arg) {
-                true => value
-                    .split(',')
-                    .map(|value| value.trim().to_owned())
-                    .collect(),
-                false => vec![value.to_owned()],
-            };
-            Some(Found {
-                values: known_to(arg, values),
-                origin: name,
-                is_of_command,
-            })
-        };
-        let entry = |table: &Table, place: String, is_of_command| {
-            let values = values(table.get(option)?)?;
-            let file = self
-                .file
-                .as_ref()
-                .map_or_else(String::new, |file| format!("{}: ", file.display()));
-            Some(Found {
-                values: known_to(arg, values),
-                origin: format!("{file}{place}"),
-                is_of_command,
-            })
-        };
         let of_command = self.table.get(command).and_then(Value::as_table);
-        variable(variable_name(&[command, option]), true)
-            .or_else(|| entry(of_command?, format!("[{command}] {option}"), true))
-            .or_else(|| variable(variable_name(&[option]), false))
-            .or_else(|| entry(&self.table, option.to_owned(), false))
+        self.variable(arg, variable_name(&[command, option]), true)
+            .or_else(|| self.entry(arg, of_command?, format!("[{command}] {option}"), true))
+            .or_else(|| self.variable(arg, variable_name(&[option]), false))
+            .or_else(|| self.entry(arg, &self.table, option.to_owned(), false))
+    }
+
+    /// The default of an option in a variable.
+    fn variable(&self, arg: &Arg, name: String, is_of_command: bool) -> Option<Found> {
+        // An empty value is that of an unset variable.
+        let value = self
+            .variables
+            .get(&name)?
+            .to_str()
+            .filter(|value| !value.is_empty())?;
+        let values = match is_list(arg) {
+            true => value
+                .split(',')
+                .map(|value| value.trim().to_owned())
+                .collect(),
+            false => vec![value.to_owned()],
+        };
+        Some(Found {
+            values: known_to(arg, values),
+            origin: name,
+            is_of_command,
+        })
+    }
+
+    /// The default of an option in a table of the file, in which it has this place.
+    fn entry(&self, arg: &Arg, table: &Table, place: String, is_of_command: bool) -> Option<Found> {
+        let values = values(table.get(arg.get_long()?)?)?;
+        let file = self
+            .file
+            .as_ref()
+            .map_or_else(String::new, |file| format!("{}: ", file.display()));
+        Some(Found {
+            values: known_to(arg, values),
+            origin: format!("{file}{place}"),
+            is_of_command,
+        })
     }
 
     /// Checks that all names of the configuration file are those of commands and options.
@@ -196,12 +200,7 @@ impl Defaults {
             .file
             .as_ref()
             .map_or_else(String::new, |file| file.display().to_string());
-        let longs = |command: &Command| -> Vec<String> {
-            options(command)
-                .filter_map(|arg| arg.get_long().map(str::to_owned))
-                .collect()
-        };
-        let all: Vec<_> = program.get_subcommands().flat_map(longs).collect();
+        let all: Vec<_> = program.get_subcommands().flat_map(long_names).collect();
         for (name, value) in &self.table {
             let (known, names) = match value.as_table() {
                 None => (&all, vec![(name, value)]),
@@ -213,7 +212,7 @@ impl Defaults {
                         let hint = similar(name, commands.collect::<Vec<_>>());
                         return Err(Usage(format!("{file}: [{name}] is not a command{hint}")));
                     };
-                    (&longs(command), entries.iter().collect())
+                    (&long_names(command), entries.iter().collect())
                 }
             };
             for (option, value) in names {
@@ -265,20 +264,29 @@ pub(crate) fn excluded(program: &Command, matches: &ArgMatches) -> Vec<Id> {
     let Some(command) = program.find_subcommand(name) else {
         return Vec::new();
     };
-    let is_given =
-        |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-    let given: Vec<_> = options(command).filter(is_given).collect();
-    // One of two options declares that they exclude each other.
-    let is_declared = |by: &Arg, other: &Arg| command.get_arg_conflicts_with(by).contains(&other);
-    let is_excluded = |arg: &&Arg| {
-        given
+    let mut given = Vec::new();
+    for arg in options(command) {
+        let source = matches.value_source(arg.get_id().as_str());
+        if source == Some(ValueSource::CommandLine) {
+            given.push(arg);
+        }
+    }
+    let mut excluded = Vec::new();
+    for arg in options(command) {
+        // One of two options declares that they exclude each other.
+        let is_excluded = given
             .iter()
-            .any(|given| is_declared(given, arg) || is_declared(arg, given))
-    };
-    options(command)
-        .filter(is_excluded)
-        .map(|arg| arg.get_id().clone())
-        .collect()
+            .any(|given| excludes(command, given, arg) || excludes(command, arg, given));
+        if is_excluded {
+            excluded.push(arg.get_id().clone());
+        }
+    }
+    excluded
+}
+
+/// Whether an option of a command declares that it excludes another one.
+fn excludes(command: &Command, by: &Arg, other: &Arg) -> bool {
+    command.get_arg_conflicts_with(by).contains(&other)
 }
 
 /// The configuration file, and whether it has to exist.
@@ -296,6 +304,13 @@ fn options(command: &Command) -> impl Iterator<Item = &Arg> {
         .filter(|arg| arg.get_long().is_some())
 }
 
+/// The names of the options that may have a default.
+fn long_names(command: &Command) -> Vec<String> {
+    options(command)
+        .filter_map(|arg| arg.get_long().map(str::to_owned))
+        .collect()
+}
+
 /// The name of a variable, such as `TFARROW_SQL_MEMORY_LIMIT`.
 fn variable_name(parts: &[&str]) -> String {
     let name: Vec<_> = [PREFIX]
@@ -311,13 +326,18 @@ fn takes_value(arg: &Arg) -> bool {
 }
 
 /// The values as the option knows them: a flag is `true` or `false`, for which 1 and 0 may stand.
-fn known_to(arg: &Arg, values: Vec<String>) -> Vec<String> {
-    let known = |value: String| match value.as_str() {
-        "1" if !takes_value(arg) => "true".to_owned(),
-        "0" if !takes_value(arg) => "false".to_owned(),
-        _ => value,
-    };
-    values.into_iter().map(known).collect()
+fn known_to(arg: &Arg, mut values: Vec<String>) -> Vec<String> {
+    if takes_value(arg) {
+        return values;
+    }
+    for value in &mut values {
+        match value.as_str() {
+            "1" => *value = "true".to_owned(),
+            "0" => *value = "false".to_owned(),
+            _ => {}
+        }
+    }
+    values
 }
 
 fn is_list(arg: &Arg) -> bool {

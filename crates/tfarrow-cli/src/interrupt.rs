@@ -82,13 +82,11 @@ mod platform {
     fn catch(signals: impl Iterator<Item = i32>) -> io::Result<impl Iterator<Item = u8> + Send> {
         let mut signals = Signals::new(signals)?;
         // Several signals may arrive at once.
-        let next = move || {
-            signals
-                .wait()
-                .map(|signal| 128 + signal as u8)
-                .collect::<Vec<_>>()
-        };
-        Ok(iter::repeat_with(next).flatten())
+        let arrivals = iter::repeat_with(move || {
+            let statuses = signals.wait().map(|signal| 128 + signal as u8);
+            statuses.collect::<Vec<_>>()
+        });
+        Ok(arrivals.flatten())
     }
 
     /// Whether the parent process had the signal ignored, as `nohup` does; `false` where the system

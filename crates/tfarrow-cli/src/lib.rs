@@ -30,7 +30,7 @@ use crate::{
     args::{Cli, Command, Global, with_destinations, with_tips},
     cluster::Cluster,
     defaults::Defaults,
-    error::{SUCCESS, USAGE},
+    error::{SUCCESS, USAGE, Usage},
 };
 
 pub use crate::{
@@ -74,10 +74,7 @@ fn run_with(args: Vec<OsString>, cluster: &Cluster) -> u8 {
 
 /// Parses a command line, with the defaults of the user. The outer error is one of the defaults.
 fn parse(args: Vec<OsString>) -> Result<Result<Cli, clap::Error>> {
-    let read = || {
-        Defaults::read().and_then(|defaults| Ok((defaults.apply(Cli::command(), &[])?, defaults)))
-    };
-    let (mut command, defaults) = match read() {
+    let (mut command, defaults) = match with_defaults() {
         Err(_) if needs_no_defaults(&args) => (Cli::command(), Defaults::default()),
         found => found?,
     };
@@ -116,6 +113,13 @@ fn parse(args: Vec<OsString>) -> Result<Result<Cli, clap::Error>> {
         )));
     }
     Ok(cli)
+}
+
+/// The definition of the command line with the defaults of the user, and these defaults.
+fn with_defaults() -> Result<(clap::Command, Defaults), Usage> {
+    let defaults = Defaults::read()?;
+    let command = defaults.apply(Cli::command(), &[])?;
+    Ok((command, defaults))
 }
 
 /// Whether the command line asks for help, the version, or the texts that shells load when they

@@ -123,12 +123,12 @@ impl TryFrom<Executor> for ExecutorOptions {
             );
         }
         let cores = args.cores.and_then(|cores| usize::try_from(cores).ok());
-        let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let (scheduler_host, scheduler_port) = args.scheduler;
         Ok(Self {
             scheduler_host,
             scheduler_port,
-            cores: cores.unwrap_or_else(all_cores),
+            cores: cores
+                .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
             work_dir: args.work_dir,
             external_host: bracketed(args.external_host.unwrap_or_else(|| args.bind.to_string())),
             bind: args.bind,

@@ -106,26 +106,29 @@ impl ExecutionPlanDecode for Decoding<'_> {
 
     // A function without a payload is that of its name in the session.
     fn decode_udf(&self, name: &str, payload: Option<&[u8]>) -> Result<Arc<ScalarUDF>> {
-        let decode = |payload| self.context.codec().try_decode_udf(name, payload);
-        payload.map_or_else(
-            || self.task_ctx().udf(name).or_else(|_| decode(&[])),
-            decode,
-        )
+        let codec = self.context.codec();
+        if let Some(payload) = payload {
+            return codec.try_decode_udf(name, payload);
+        }
+        let known = self.task_ctx().udf(name);
+        known.or_else(|_| codec.try_decode_udf(name, &[]))
     }
 
     fn decode_udaf(&self, name: &str, payload: Option<&[u8]>) -> Result<Arc<AggregateUDF>> {
-        let decode = |payload| self.context.codec().try_decode_udaf(name, payload);
-        payload.map_or_else(
-            || self.task_ctx().udaf(name).or_else(|_| decode(&[])),
-            decode,
-        )
+        let codec = self.context.codec();
+        if let Some(payload) = payload {
+            return codec.try_decode_udaf(name, payload);
+        }
+        let known = self.task_ctx().udaf(name);
+        known.or_else(|_| codec.try_decode_udaf(name, &[]))
     }
 
     fn decode_udwf(&self, name: &str, payload: Option<&[u8]>) -> Result<Arc<WindowUDF>> {
-        let decode = |payload| self.context.codec().try_decode_udwf(name, payload);
-        payload.map_or_else(
-            || self.task_ctx().udwf(name).or_else(|_| decode(&[])),
-            decode,
-        )
+        let codec = self.context.codec();
+        if let Some(payload) = payload {
+            return codec.try_decode_udwf(name, payload);
+        }
+        let known = self.task_ctx().udwf(name);
+        known.or_else(|_| codec.try_decode_udwf(name, &[]))
     }
 }

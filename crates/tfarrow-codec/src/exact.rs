@@ -152,9 +152,8 @@ impl Differences {
         if original == canonical {
             return None;
         }
-        let whole = |first: &[u8]| [first, original].concat();
         let Some((entries, features)) = entries(canonical) else {
-            return Some(whole(&[WHOLE]));
+            return Some(whole(&[WHOLE], original));
         };
         if let Some(order) = self.order(original, &entries, features) {
             return Some(order);
@@ -170,9 +169,9 @@ impl Differences {
             return Some(parts);
         }
         Some(if original.len() + 1 == order_len {
-            whole(&[WHOLE_PADDED, 0])
+            whole(&[WHOLE_PADDED, 0], original)
         } else {
-            whole(&[WHOLE])
+            whole(&[WHOLE], original)
         })
     }
 
@@ -191,17 +190,18 @@ impl Differences {
         let mut numbers = Vec::with_capacity(found.len());
         let mut by_key = None;
         for (place, entry) in found.iter().enumerate() {
-            let is = |number: &usize| {
-                canonical
-                    .get(*number)
-                    .is_some_and(|other| is_same(entry, other))
-            };
-            let guess = self.last.get(place).copied().filter(is);
-            let number = guess.or_else(|| {
-                let by_key = by_key.get_or_insert_with(|| numbers_by_key(canonical));
-                by_key.get(&(entry.map, entry.key)).copied().filter(is)
-            });
-            numbers.push(number?);
+            if let Some(guess) = self.last.get(place)
+                && is_at(canonical, *guess, entry)
+            {
+                numbers.push(*guess);
+                continue;
+            }
+            let by_key = by_key.get_or_insert_with(|| numbers_by_key(canonical));
+            let number = *by_key.get(&(entry.map, entry.key))?;
+            if !is_at(canonical, number, entry) {
+                return None;
+            }
+            numbers.push(number);
         }
         let (of_features, of_lists) = numbers.split_at(features);
         let of_lists: Vec<_> = of_lists
@@ -214,6 +214,18 @@ impl Differences {
         self.last = numbers;
         Some(order)
     }
+}
+
+/// Returns the difference that is the complete record, which follows the bytes `form`.
+fn whole(form: &[u8], record: &[u8]) -> Vec<u8> {
+    [form, record].concat()
+}
+
+/// Returns whether the entry of this number is equal to `entry`.
+fn is_at(entries: &[Entry<'_>], number: usize, entry: &Entry<'_>) -> bool {
+    entries
+        .get(number)
+        .is_some_and(|other| is_same(entry, other))
 }
 
 /// Returns whether two entries are equal to the byte, in the same map.

@@ -40,22 +40,26 @@ pub fn replace_fields(data_type: &DataType, replace: impl Fn(&FieldRef) -> Field
 }
 
 fn with_items(field: &FieldRef, nullable: bool) -> FieldRef {
-    let replace = |item: &FieldRef| {
-        let is_step = matches!(item.data_type(), DataType::List(_));
-        Arc::new(
-            with_items(item, nullable)
-                .as_ref()
-                .clone()
-                .with_nullable(nullable || is_step),
-        )
-    };
     let data_type = match field.data_type() {
-        DataType::List(item) => DataType::List(replace(item)),
-        DataType::LargeList(item) => DataType::LargeList(replace(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(replace(item), *length),
+        DataType::List(item) => DataType::List(as_item(item, nullable)),
+        DataType::LargeList(item) => DataType::LargeList(as_item(item, nullable)),
+        DataType::FixedSizeList(item, length) => {
+            DataType::FixedSizeList(as_item(item, nullable), *length)
+        }
         other => replace_fields(other, |part| with_items(part, nullable)),
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// Returns the item of a list, which is nullable if `nullable` is true or it is a list itself.
+fn as_item(item: &FieldRef, nullable: bool) -> FieldRef {
+    let is_step = matches!(item.data_type(), DataType::List(_));
+    Arc::new(
+        with_items(item, nullable)
+            .as_ref()
+            .clone()
+            .with_nullable(nullable || is_step),
+    )
 }
 
 fn with_timestamps(field: &FieldRef, unit: TimeUnit) -> FieldRef {

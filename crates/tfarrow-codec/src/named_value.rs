@@ -64,9 +64,12 @@ impl std::error::Error for UnknownName {}
 /// # Errors
 /// [`UnknownName`] if no value has this name.
 pub fn parse_name<T: NamedValue>(text: &str) -> Result<T, UnknownName> {
-    let same = |name: &str| name.replace('_', "-") == text.replace('_', "-");
-    let value = T::ALL.iter().copied().find(|value| same(value.name()));
-    value.ok_or_else(|| UnknownName {
+    for value in T::ALL {
+        if value.name().replace('_', "-") == text.replace('_', "-") {
+            return Ok(*value);
+        }
+    }
+    Err(UnknownName {
         found: text.to_owned(),
         expected: T::names(),
     })

@@ -29,7 +29,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::{Error, ErrorKind, Limit, Limits, RecordType, Result, named_values};
 
@@ -377,14 +377,15 @@ pub fn record_type_of(schema: &Schema) -> RecordType {
         .metadata()
         .get(RECORD_TYPE)
         .and_then(|name| RecordType::from_name(name));
-    declared.unwrap_or_else(|| {
-        let steps = |field: &Arc<Field>| shape_of(field.data_type()).0 == Shape::Steps;
-        if schema.fields().iter().any(steps) {
-            RecordType::SequenceExample
-        } else {
-            RecordType::Example
+    if let Some(record_type) = declared {
+        return record_type;
+    }
+    for field in schema.fields() {
+        if shape_of(field.data_type()).0 == Shape::Steps {
+            return RecordType::SequenceExample;
         }
-    })
+    }
+    RecordType::Example
 }
 
 /// Checks that a schema has no more features, and no more bytes in their names, than `limits`
@@ -583,22 +584,25 @@ pub fn with_exact(schema: &Schema) -> SchemaRef {
 
 /// Returns `schema` without the columns that records are not decoded to (the role [`Role::Exact`]).
 pub fn without_exact(schema: &Schema) -> SchemaRef {
-    let is_decoded = |field: &&Arc<Field>| role_of(field) != Some(Role::Exact);
-    let fields: Vec<_> = schema.fields().iter().filter(is_decoded).cloned().collect();
+    let fields: Vec<_> = schema
+        .fields()
+        .iter()
+        .filter(|field| role_of(field) != Some(Role::Exact))
+        .cloned()
+        .collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// Returns the columns of `schema` without the metadata of the schema and without their roles: the
 /// schema of Examples with these columns.
 pub fn without_record_type(schema: &Schema) -> SchemaRef {
-    let without_role = |field: &FieldRef| {
+    let mut fields = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
         let mut metadata = field.metadata().clone();
         metadata.remove(ROLE);
-        Arc::new(field.as_ref().clone().with_metadata(metadata))
-    };
-    Arc::new(Schema::new(
-        schema.fields().iter().map(without_role).collect::<Fields>(),
-    ))
+        fields.push(field.as_ref().clone().with_metadata(metadata));
+    }
+    Arc::new(Schema::new(fields))
 }
 
 /// Returns `schema` with view types for bytes and text if `views` is true, and without view types

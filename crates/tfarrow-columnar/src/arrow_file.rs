@@ -69,8 +69,14 @@ pub fn arrow_batches(
                 .transpose()
                 .map_err(|e| unreadable_arrow(&path, e))
         });
-        let part = || format!("batch {number}, from row {row} on");
-        let batch = batch.map_err(|e| in_part(&path, e, part, row))?;
+        let batch = batch.map_err(|e| {
+            in_part(
+                &path,
+                e,
+                || format!("batch {number}, from row {row} on"),
+                row,
+            )
+        })?;
         number += 1;
         row += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
         batch.map(|batch| folders.add(batch)).transpose()
@@ -125,8 +131,7 @@ pub fn arrow_reader(
     local: &Path,
     columns: Option<Vec<usize>>,
 ) -> Result<(ArrowReader, Option<BatchVerifier>)> {
-    let open = || File::open(local).map_err(|e| Error::io(path, e));
-    let mut file = BufReader::new(open()?);
+    let mut file = BufReader::new(open(path, local)?);
     let arrow = |e| unreadable_arrow(path, e);
     catch_panic_in(path, || {
         if is_stream(&mut file).map_err(arrow)? {
@@ -137,19 +142,24 @@ pub fn arrow_reader(
         let (footer, start) = read_footer(&mut file).map_err(arrow)?;
         // The message of the flatbuffers library names tables of the Arrow format, which does not
         // help the user.
-        let corrupt = |_| arrow(ArrowError::ParseError("the footer is corrupt".to_owned()));
-        let footer = root_as_footer(&footer).map_err(corrupt)?;
+        let footer = root_as_footer(&footer)
+            .map_err(|_| arrow(ArrowError::ParseError("the footer is corrupt".to_owned())))?;
         footer
             .schema()
             .map_or(Ok(()), check_types)
             .map_err(|error| unreadable(path, error))?;
         check_blocks(&mut file, &footer).map_err(arrow)?;
-        let verifier = BatchVerifier::new(path, open()?, &footer, start)?;
+        let verifier = BatchVerifier::new(path, open(path, local)?, &footer, start)?;
         Ok((
             ArrowReader::File(FileReader::try_new(file, columns).map_err(arrow)?),
             verifier,
         ))
     })
+}
+
+/// Opens the file `local`. An error has the path `path`.
+fn open(path: &Path, local: &Path) -> Result<File> {
+    File::open(local).map_err(|e| Error::io(path, e))
 }
 
 /// Reads batch `number` of a file. Batches of a stream can be read in their order only, which
@@ -158,13 +168,17 @@ pub fn arrow_reader(
 /// # Errors
 /// A corrupt batch, and a number that the file does not have.
 pub fn arrow_batch(path: &Path, reader: &mut ArrowReader, number: usize) -> Result<RecordBatch> {
-    let none = || ArrowError::IpcError(format!("the file has no batch {number}"));
     catch_panic_in(path, || {
         let position = match reader {
             ArrowReader::File(reader) => reader.set_index(number),
             ArrowReader::Stream(..) => Ok(()),
         };
-        let batch = position.and_then(|()| reader.next().unwrap_or_else(|| Err(none())));
+        let batch = position.and_then(|()| match reader.next() {
+            Some(batch) => batch,
+            None => Err(ArrowError::IpcError(format!(
+                "the file has no batch {number}"
+            ))),
+        });
         batch.map_err(|e| unreadable_arrow(path, e))
     })
 }

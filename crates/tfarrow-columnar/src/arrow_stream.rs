@@ -44,8 +44,9 @@ pub(crate) fn check_stream(file: &mut (impl Read + Seek)) -> Result<usize, Arrow
         file.by_ref()
             .take(metadata_len)
             .read_to_end(&mut metadata)?;
-        let corrupt = |_| ArrowError::ParseError(format!("the message at byte {start} is corrupt"));
-        let message = root_as_message(&metadata).map_err(corrupt)?;
+        let message = root_as_message(&metadata).map_err(|_| {
+            ArrowError::ParseError(format!("the message at byte {start} is corrupt"))
+        })?;
         let body = metadata_start + metadata_len;
         let body_len = u64::try_from(message.bodyLength())
             .ok()

@@ -263,8 +263,11 @@ impl RowGroupVerifier {
         let parts = PARQUET_GROUPS..ends.last().copied().unwrap_or(PARQUET_GROUPS);
         let is_complete =
             ends.is_sorted_by(|one, next| one < next) && count(&sums) == ends.len() + 1;
-        let is_valid = || rest_is_valid(file, &sums, parts, parquet_footer(file)?);
-        if is_complete && is_valid().map_err(io)? {
+        if !is_complete {
+            return Err(corrupt_footer(path));
+        }
+        let footer_start = parquet_footer(file).map_err(io)?;
+        if rest_is_valid(file, &sums, parts, footer_start).map_err(io)? {
             Ok(Some(Self { sums, ends }))
         } else {
             Err(corrupt_footer(path))
@@ -322,6 +325,18 @@ fn end_of(group: &RowGroupMetaData) -> u64 {
     ends.max().unwrap_or_default()
 }
 
+/// The offset of the end of a batch.
+fn end_of_block(block: &arrow_ipc::Block) -> u64 {
+    let lengths = [
+        block.offset(),
+        block.metaDataLength().into(),
+        block.bodyLength(),
+    ];
+    lengths
+        .into_iter()
+        .fold(0, |end: u64, len| end.saturating_add(len.max(0) as u64))
+}
+
 /// Verifies the batches of an Arrow file, one after the other.
 pub struct BatchVerifier {
     file: File,
@@ -365,21 +380,11 @@ impl BatchVerifier {
         if precedes(&file, footer_start, &END_OF_STREAM).map_err(io)? {
             return Ok(None);
         }
-        let end = |block: &arrow_ipc::Block| {
-            let lengths = [
-                block.offset(),
-                block.metaDataLength().into(),
-                block.bodyLength(),
-            ];
-            lengths
-                .into_iter()
-                .fold(0, |end: u64, len| end.saturating_add(len.max(0) as u64))
-        };
         let ends: Vec<_> = footer
             .recordBatches()
             .into_iter()
             .flatten()
-            .map(end)
+            .map(end_of_block)
             .collect();
         let blocks = footer
             .dictionaries()

@@ -20,14 +20,12 @@ pub(crate) struct FolderColumns {
 impl FolderColumns {
     /// The folder columns of a file with the columns `own`.
     pub(crate) fn of(shard: &Shard, own: &Schema) -> Self {
-        let is_own = |column: &&FolderColumn| own.column_with_name(&column.key).is_some();
-        let others = shard
-            .folder_columns()
-            .iter()
-            .filter(|column| !is_own(column));
-        let columns = others
-            .map(|column| (field(column), column.clone()))
-            .collect();
+        let mut columns = Vec::new();
+        for column in shard.folder_columns() {
+            if own.column_with_name(&column.key).is_none() {
+                columns.push((field(column), column.clone()));
+            }
+        }
         Self {
             shard: shard.clone(),
             columns,

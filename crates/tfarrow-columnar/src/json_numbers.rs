@@ -128,12 +128,11 @@ impl<R: Read> JsonNumbers<R> {
 
 /// The number of bytes at the end that may begin a number, or be one.
 fn begun(bytes: &[u8]) -> usize {
-    let is_of_number = |byte: &&u8| memchr(**byte, b"-INafinty").is_some();
     bytes
         .iter()
         .rev()
         .take(NUMBER_BYTES)
-        .take_while(is_of_number)
+        .take_while(|byte| memchr(**byte, b"-INafinty").is_some())
         .count()
 }
 

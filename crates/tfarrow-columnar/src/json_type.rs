@@ -300,13 +300,15 @@ impl ObjectType {
     /// whose values have another form than in `all`, or a form that its file cannot have
     /// (`has_scalars`), keeps its type.
     pub(crate) fn widened(&self, names: &Self, all: &Self, has_scalars: bool) -> Self {
-        let fits = |own: &JsonType, of: &JsonType| {
-            of.has_form_of(own) && (!has_scalars || matches!(of, JsonType::Scalar(_)))
-        };
         let mut widened = Self::default();
         for (name, _) in &names.fields {
             let of = match (self.get(name), all.get(name)) {
-                (Some(own), Some(of)) if fits(own, of) => of,
+                (Some(own), Some(of))
+                    if of.has_form_of(own)
+                        && (!has_scalars || matches!(of, JsonType::Scalar(_))) =>
+                {
+                    of
+                }
                 (Some(own), _) => own,
                 (None, Some(of)) => of,
                 (None, None) => continue,

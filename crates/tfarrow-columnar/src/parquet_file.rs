@@ -5,6 +5,7 @@ use std::{fs::File, path::Path, sync::Arc};
 use arrow_schema::SchemaRef;
 use parquet::{
     arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions},
+    errors::ParquetError,
     file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData},
     schema::types::SchemaDescPtr,
 };
@@ -63,13 +64,9 @@ impl ParquetFile {
                 return Err(unreadable(path, "the metadata has rows, but no columns"));
             }
             let schema = schema_of_records(&file, &plain);
-            let typed = |views| {
-                let options = ArrowReaderOptions::new().with_schema(with_views(&schema, views));
-                ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), options).map_err(parquet)
-            };
             Ok(Self {
-                metadata: typed(true)?,
-                stored: typed(false)?,
+                metadata: typed(&plain, &schema, true).map_err(parquet)?,
+                stored: typed(&plain, &schema, false).map_err(parquet)?,
                 verifier,
                 columns: None,
             })
@@ -126,6 +123,17 @@ impl ParquetFile {
     pub fn groups(&self) -> &[RowGroupMetaData] {
         self.metadata.metadata().row_groups()
     }
+}
+
+/// Returns the metadata with the columns `schema`, with view types if `views` is true, and without
+/// view types otherwise.
+fn typed(
+    plain: &ArrowReaderMetadata,
+    schema: &SchemaRef,
+    views: bool,
+) -> Result<ArrowReaderMetadata, ParquetError> {
+    let options = ArrowReaderOptions::new().with_schema(with_views(schema, views));
+    ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), options)
 }
 
 /// Checks that the number of rows in the footer is the sum of those of the row groups. Readers use

@@ -116,26 +116,24 @@ impl RowGroupReader {
         verifier
             .iter()
             .try_for_each(|verifier| verifier.verify(path, file, parquet.groups(), group))?;
-        let lists = parquet_lists::readers(file, metadata, group)
+        let readers = parquet_lists::readers(file, metadata, group)
             .map_err(|e| unreadable_parquet(path, e))?;
-        let is_wanted = |column: &usize| {
-            columns
-                .as_ref()
-                .is_none_or(|columns| columns.binary_search(column).is_ok())
-        };
-        let wanted: Vec<_> = (0..lists.len()).filter(is_wanted).collect();
-        let others = lists
-            .iter()
-            .enumerate()
-            .filter(|(column, list)| list.is_none() && is_wanted(column));
-        let others =
-            ProjectionMask::roots(metadata.parquet_schema(), others.map(|(column, _)| column));
-        let lists = lists
-            .into_iter()
-            .enumerate()
-            .filter(|(column, _)| is_wanted(column))
-            .map(|(_, list)| list)
-            .collect();
+        let mut wanted = Vec::new();
+        let mut others = Vec::new();
+        let mut lists = Vec::new();
+        for (column, list) in readers.into_iter().enumerate() {
+            if let Some(columns) = columns
+                && columns.binary_search(&column).is_err()
+            {
+                continue;
+            }
+            wanted.push(column);
+            if list.is_none() {
+                others.push(column);
+            }
+            lists.push(list);
+        }
+        let others = ProjectionMask::roots(metadata.parquet_schema(), others);
         let schema = Arc::new(
             metadata
                 .schema()
@@ -205,14 +203,16 @@ impl RowGroupReader {
     fn with_lists(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
         let rows = others.num_rows();
         let mut others = others.columns().iter();
-        let missing = || ParquetError::General("internal error: a column was not read".to_owned());
-        let columns = self.lists.iter_mut().map(|list| match list {
-            Some(list) => list.read(rows),
-            None => others.next().cloned().ok_or_else(missing),
-        });
-        let columns: Vec<ArrayRef> = columns
-            .collect::<Result<_, ParquetError>>()
-            .map_err(|e| unreadable_parquet(&self.path, e))?;
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.lists.len());
+        for list in &mut self.lists {
+            let column = match list {
+                Some(list) => list.read(rows),
+                None => others.next().cloned().ok_or_else(|| {
+                    ParquetError::General("internal error: a column was not read".to_owned())
+                }),
+            };
+            columns.push(column.map_err(|e| unreadable_parquet(&self.path, e))?);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|e| unreadable_arrow(&self.path, e))

@@ -8,7 +8,7 @@
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 use tfarrow_dataset::{Result, Shard};
 
 use crate::{
@@ -59,9 +59,10 @@ impl TextFile {
     /// A file that cannot be read, and rows that cannot be parsed, with their line.
     pub fn open(shard: &Shard) -> Result<(Self, u64)> {
         let text = Text::of_shard(shard);
-        let infer =
-            || infer_types(&text, u64::MAX).map(|found| (schema_of(found.types), found.rows));
-        let (schema, rows) = shard.text_columns(infer)?;
+        let (schema, rows) = shard.text_columns(|| {
+            let found = infer_types(&text, u64::MAX)?;
+            Ok((schema_of(found.types), found.rows))
+        })?;
         let folders = Some(FolderColumns::of(shard, &schema));
         Ok((
             Self {
@@ -131,7 +132,6 @@ impl TextFile {
     /// # Errors
     /// A text that cannot be opened. A row that cannot be parsed is an error of the iterator.
     pub fn rows(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
-        let wrap = |error| unreadable_arrow(&self.text.path, error);
         let mut folders = self.folders.clone();
         let mut schema = Arc::clone(&self.schema);
         if let Some(wanted) = &self.columns {
@@ -139,7 +139,10 @@ impl TextFile {
                 Some(folders) => folders.keep(wanted, schema.fields().len()),
                 None => wanted.to_vec(),
             };
-            schema = Arc::new(schema.project(&of_text).map_err(wrap)?);
+            let projected = schema
+                .project(&of_text)
+                .map_err(|e| unreadable_arrow(&self.text.path, e))?;
+            schema = Arc::new(projected);
         }
         let mut selection = self.selection.clone();
         let in_text = match &self.text.form {
@@ -255,17 +258,13 @@ impl Arranged {
     /// not have.
     fn batch(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();
-        let column = |(field, place): (&Arc<Field>, &Option<usize>)| match place {
-            Some(place) => Arc::clone(batch.column(*place)),
-            None => new_null_array(field.data_type(), rows),
-        };
-        let columns = self
-            .schema
-            .fields()
-            .iter()
-            .zip(&self.places)
-            .map(column)
-            .collect();
+        let mut columns = Vec::with_capacity(self.places.len());
+        for (field, place) in self.schema.fields().iter().zip(&self.places) {
+            columns.push(match place {
+                Some(place) => Arc::clone(batch.column(*place)),
+                None => new_null_array(field.data_type(), rows),
+            });
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
     }

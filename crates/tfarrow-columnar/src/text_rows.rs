@@ -120,16 +120,13 @@ impl TextBatches {
         };
         let found = first_unfit(&self.text, &self.schema, &self.selection, long_row)
             .filter(|(row, _)| *row >= first);
-        let part = || {
-            found.map_or_else(
-                || format!("from row {first} on"),
-                |(row, line)| format!("line {line} (row {row})"),
-            )
-        };
         in_part(
             &self.text.path,
             error,
-            part,
+            || match found {
+                Some((row, line)) => format!("line {line} (row {row})"),
+                None => format!("from row {first} on"),
+            },
             found.map_or(first, |(row, _)| row),
         )
     }
@@ -395,12 +392,15 @@ impl TextRows {
     /// Skips blank lines before a row.
     fn skip_blank_lines(&mut self) -> io::Result<()> {
         let is_json = self.text.is_json();
-        let is_blank =
-            |byte: &&u8| matches!(**byte, b'\n' | b'\r') || is_json && byte.is_ascii_whitespace();
         loop {
             self.fill()?;
             let bytes = self.buffer.get(self.start..self.end).unwrap_or_default();
-            let blank = bytes.iter().take_while(is_blank).count();
+            let blank = bytes
+                .iter()
+                .take_while(|byte| {
+                    matches!(**byte, b'\n' | b'\r') || is_json && byte.is_ascii_whitespace()
+                })
+                .count();
             self.lines.add(bytes.get(..blank).unwrap_or_default());
             self.start += blank;
             if self.start < self.end || self.is_at_end {

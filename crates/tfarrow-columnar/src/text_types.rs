@@ -119,14 +119,12 @@ fn json_types(text: &Text, max_rows: u64) -> Result<InferredText> {
         }
         add_line(&mut types, &mut size, &bytes).map_err(|what| {
             // The items of an array have no lines.
-            let part = || {
-                if is_array {
-                    format!("row {rows}")
-                } else {
-                    format!("line {line} (row {rows})")
-                }
+            let part = if is_array {
+                format!("row {rows}")
+            } else {
+                format!("line {line} (row {rows})")
             };
-            in_part(&text.path, unreadable(&text.path, what), part, rows)
+            in_part(&text.path, unreadable(&text.path, what), || part, rows)
         })?;
         rows += 1;
     }

@@ -70,8 +70,10 @@ pub(crate) fn unreadable_text(path: &Path, error: ArrowError) -> Error {
         ArrowError::IoError(..) => return unreadable_arrow(path, error),
         _ => None,
     };
-    let short = || error.to_string().chars().take(MESSAGE_CHARS).collect();
-    unreadable(path, message.unwrap_or_else(short))
+    unreadable(
+        path,
+        message.unwrap_or_else(|| error.to_string().chars().take(MESSAGE_CHARS).collect()),
+    )
 }
 
 /// Words the error of a row with more or fewer fields than the header. `arrow-csv` has the numbers

@@ -52,7 +52,6 @@ impl<'a> Value<'a> {
         if array.is_null(row) {
             return Ok(Self::Null);
         }
-        let text = || array_value_to_string(array, row);
         Ok(match array.data_type() {
             DataType::Null => Self::Null,
             DataType::Boolean => Self::Bool(array.as_boolean().value(row)),
@@ -70,7 +69,7 @@ impl<'a> Value<'a> {
             DataType::Decimal32(..)
             | DataType::Decimal64(..)
             | DataType::Decimal128(..)
-            | DataType::Decimal256(..) => Self::Digits(text()?),
+            | DataType::Decimal256(..) => Self::Digits(array_value_to_string(array, row)?),
             DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row)),
             DataType::LargeUtf8 => Self::Text(array.as_string::<i64>().value(row)),
             DataType::Utf8View => Self::Text(array.as_string_view().value(row)),
@@ -94,7 +93,7 @@ impl<'a> Value<'a> {
             | DataType::Time32(_)
             | DataType::Time64(_)
             | DataType::Duration(_)
-            | DataType::Interval(_) => Self::Other(text()?),
+            | DataType::Interval(_) => Self::Other(array_value_to_string(array, row)?),
         })
     }
 

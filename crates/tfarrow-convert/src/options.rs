@@ -133,15 +133,13 @@ impl OutputCompression {
                 levels.end()
             )),
             None => {
-                let of = |known: &Self| {
-                    Some(format!(
-                        "{} ({} to {})",
-                        known.name(),
-                        known.levels()?.start(),
-                        known.levels()?.end()
-                    ))
-                };
-                let known: Vec<_> = Self::ALL.iter().filter_map(of).collect();
+                let mut known = Vec::new();
+                for compression in Self::ALL {
+                    if let Some(levels) = compression.levels() {
+                        let (first, last) = levels.into_inner();
+                        known.push(format!("{} ({first} to {last})", compression.name()));
+                    }
+                }
                 Err(format!(
                     "{name} has no levels; these have: {}",
                     known.join(", ")

@@ -6,7 +6,7 @@
 //! --exclude 'image/*'             label
 //! ```
 
-use arrow_schema::{Field, Schema};
+use arrow_schema::Schema;
 use tfarrow_codec::{
     Role,
     schema::{feature_of, role_of},
@@ -76,10 +76,11 @@ impl ColumnSelection {
             let excluded = columns_of(pattern, schema)?;
             selected.retain(|index| !excluded.contains(index));
         }
-        let is_named = |column: &str| self.columns.iter().any(|pattern| pattern.text() == column);
         selected.retain(|index| match fields.get(*index) {
             None | Some((_, Some(Role::Exact))) => false,
-            Some((name, Some(Role::Unset))) => is_named(name),
+            Some((name, Some(Role::Unset))) => {
+                self.columns.iter().any(|pattern| pattern.text() == *name)
+            }
             Some(_) => true,
         });
         if selected.is_empty() {
@@ -91,9 +92,9 @@ impl ColumnSelection {
 
     /// Whether a feature that has no column is wanted: a sample may not have had it.
     pub(crate) fn wants(&self, feature: &str) -> bool {
-        let is_any =
-            |patterns: &[NamePattern]| patterns.iter().any(|pattern| pattern.matches(feature));
-        (self.columns.is_empty() || is_any(&self.columns)) && !is_any(&self.exclude)
+        let is_chosen =
+            self.columns.is_empty() || self.columns.iter().any(|pattern| pattern.matches(feature));
+        is_chosen && !self.exclude.iter().any(|pattern| pattern.matches(feature))
     }
 }
 
@@ -103,29 +104,27 @@ impl ColumnSelection {
 /// # Errors
 /// The message that there is none.
 fn columns_of(pattern: &NamePattern, schema: &Schema) -> Result<Vec<usize>, String> {
-    let matching = |name: for<'f> fn(&'f Field) -> &'f str| {
-        let found = schema
-            .fields()
-            .iter()
-            .enumerate()
-            .filter(move |(_, field)| pattern.matches(name(field)));
-        found.map(|(index, _)| index).collect::<Vec<_>>()
-    };
     // A context feature and a feature list may have one name, and the column of the feature list
     // another.
-    let found = [
-        matching(|field| field.name().as_str()),
-        matching(feature_of),
-    ];
-    let found = found.into_iter().find(|found| !found.is_empty());
-    let known = || {
-        schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect::<Vec<_>>()
-    };
-    found.ok_or_else(|| no_such_name("column", pattern.text(), &known()))
+    let mut by_name = Vec::new();
+    let mut by_feature = Vec::new();
+    for (index, field) in schema.fields().iter().enumerate() {
+        if pattern.matches(field.name()) {
+            by_name.push(index);
+        }
+        if pattern.matches(feature_of(field)) {
+            by_feature.push(index);
+        }
+    }
+    if !by_name.is_empty() {
+        return Ok(by_name);
+    }
+    if !by_feature.is_empty() {
+        return Ok(by_feature);
+    }
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    let known: Vec<_> = names.collect();
+    Err(no_such_name("column", pattern.text(), &known))
 }
 
 /// The indices of the columns of `schema` with a Bloom filter, in ascending order. A glob does not
@@ -139,14 +138,15 @@ pub(crate) fn columns_with_bloom_filter(
 ) -> Result<Vec<usize>, String> {
     let mut selected = Vec::new();
     for pattern in patterns {
-        let is_data = |index: &usize| {
-            let field = schema.fields().get(*index);
-            field.is_some_and(|field| {
-                !matches!(role_of(field), Some(Role::Exact | Role::Unset))
-                    || field.name() == pattern.text()
-            })
-        };
-        selected.extend(columns_of(pattern, schema)?.into_iter().filter(is_data));
+        for index in columns_of(pattern, schema)? {
+            let Some(field) = schema.fields().get(index) else {
+                continue;
+            };
+            let is_virtual = matches!(role_of(field), Some(Role::Exact | Role::Unset));
+            if !is_virtual || field.name() == pattern.text() {
+                selected.push(index);
+            }
+        }
     }
     selected.sort_unstable();
     selected.dedup();
@@ -155,7 +155,7 @@ pub(crate) fn columns_with_bloom_filter(
 
 #[cfg(test)]
 mod tests {
-    use arrow_schema::DataType;
+    use arrow_schema::{DataType, Field};
     use tfarrow_codec::schema::{EXACT_COLUMN, FEATURE, ROLE, UNSET_COLUMN};
 
     use super::*;

@@ -198,11 +198,13 @@ impl TfRecordFormat {
             let count = records.len().min(left);
             let (records, _) = records.split_at(count);
             left -= count;
-            let skip = |_, _, error| match on_error {
-                OnError::Fail => Err(external(tfarrow_dataset::Error::codec(&name, error))),
-                OnError::Skip => Ok(()),
-            };
-            records.skip_rejected(|records| summary.observe(records, verify_crc), skip)?;
+            records.skip_rejected(
+                |records| summary.observe(records, verify_crc),
+                |_, _, error| match on_error {
+                    OnError::Fail => Err(external(tfarrow_dataset::Error::codec(&name, error))),
+                    OnError::Skip => Ok(()),
+                },
+            )?;
         }
         Ok(())
     }

@@ -66,26 +66,32 @@ fn words(remedy: &Remedy) -> Option<String> {
 /// ```
 pub fn sql_rewrite(column: &str, with: &Rewrite) -> String {
     let name = quoted(column);
-    let part = |part: &str| quoted(&format!("{column}.{part}"));
     match with {
         Rewrite::Cast(to) => format!("SELECT {} AS {name} .. converts it", cast(&name, to)),
         Rewrite::SomeType => "CAST or arrow_cast gives the column a type".to_owned(),
         Rewrite::Unnest => format!("SELECT unnest({name}) AS {name} .. unnests it"),
         Rewrite::Flatten => format!("SELECT flatten({name}) AS {name} .. flattens it"),
         Rewrite::Fields(fields) => {
-            let field = |field: &String| {
-                format!("{name}['{}'] AS {}", field.replace('\'', "''"), part(field))
-            };
+            let mut selected = Vec::with_capacity(fields.len());
+            for field in fields {
+                selected.push(format!(
+                    "{name}['{}'] AS {}",
+                    field.replace('\'', "''"),
+                    part_of(column, field)
+                ));
+            }
+            format!("SELECT {} .. flattens it", selected.join(", "))
+        }
+        Rewrite::MapKeys => {
             format!(
-                "SELECT {} .. flattens it",
-                fields.iter().map(field).collect::<Vec<_>>().join(", ")
+                "SELECT {name}['KEY'] AS {} .. takes out a key",
+                part_of(column, "KEY")
             )
         }
-        Rewrite::MapKeys => format!("SELECT {name}['KEY'] AS {} .. takes out a key", part("KEY")),
         Rewrite::UnionFields => {
             format!(
                 "SELECT union_extract({name}, 'FIELD') AS {} .. takes out a field",
-                part("FIELD")
+                part_of(column, "FIELD")
             )
         }
         Rewrite::Alone => format!("SELECT {name} .. selects it"),
@@ -102,6 +108,11 @@ fn cast(name: &str, to: &DataType) -> String {
     }
 }
 
+/// The quoted name of the column of a part of a column.
+fn part_of(column: &str, part: &str) -> String {
+    quoted(&format!("{column}.{part}"))
+}
+
 /// A quoted identifier.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -114,7 +125,7 @@ pub fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Option<Strin
     }
     let remedies = error.remedies();
     let advice = sql_advice(&remedies)?;
-    let is_schema = |remedy: &Remedy| {
+    let is_of_schema = remedies.iter().any(|remedy| {
         matches!(
             remedy,
             Remedy::WidenToList
@@ -122,17 +133,14 @@ pub fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Option<Strin
                 | Remedy::ReadAs(_)
                 | Remedy::StateRecordType
         )
-    };
-    let sample = provenance
-        .sample()
-        .filter(|_| remedies.iter().any(is_schema));
-    Some(match sample {
-        Some(sample) => {
+    });
+    Some(match provenance.sample() {
+        Some(sample) if is_of_schema => {
             format!(
                 "the schema was inferred from {sample}: {SAMPLE_ALL} infers it from all records, or {advice}"
             )
         }
-        None => advice,
+        _ => advice,
     })
 }
 

@@ -14,17 +14,19 @@ use std::{
 /// # Errors
 /// [`io::ErrorKind::InvalidData`] with the message of the panic.
 pub fn catch_panic<T>(read: impl FnOnce() -> T) -> io::Result<T> {
-    let damaged = |panic: Box<dyn Any + Send>| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no reason given");
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("corrupt: its reader failed: {text}"),
-        )
-    };
-    catch_unwind(AssertUnwindSafe(read)).map_err(damaged)
+    catch_unwind(AssertUnwindSafe(read)).map_err(reader_error)
+}
+
+/// The error of a reader that panicked.
+fn reader_error(panic: Box<dyn Any + Send>) -> io::Error {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no reason given");
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("corrupt: its reader failed: {text}"),
+    )
 }
 
 #[cfg(test)]

@@ -67,13 +67,12 @@ impl Compression {
 
     /// Does the same for a name that need not be UTF-8.
     pub(crate) fn of_name_bytes(name: &[u8]) -> (&[u8], Option<Self>) {
-        let known = |(ending, compression): &(&str, Self)| {
-            Some((strip_extension(name, ending)?, *compression))
-        };
-        let known = Self::ENDINGS.iter().find_map(known);
-        known.map_or((name, None), |(stem, compression)| {
-            (stem, Some(compression))
-        })
+        for (ending, compression) in Self::ENDINGS {
+            if let Some(stem) = strip_extension(name, ending) {
+                return (stem, Some(compression));
+            }
+        }
+        (name, None)
     }
 
     /// Recognizes the compression of a file by its first bytes, about 64 of which are needed for

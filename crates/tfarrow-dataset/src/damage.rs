@@ -104,7 +104,8 @@ struct ReportedFault {
 
 impl From<Fault> for ReportedFault {
     fn from(fault: Fault) -> Self {
-        let is_of_reading = |remedy: &Remedy| !matches!(remedy, Remedy::Rewrite { .. });
+        let mut remedies = fault.error.remedies();
+        remedies.retain(|remedy| !matches!(remedy, Remedy::Rewrite { .. }));
         Self {
             shard: fault.shard,
             record: fault.record,
@@ -116,12 +117,7 @@ impl From<Fault> for ReportedFault {
                 .map(|path| path.to_string_lossy().into_owned()),
             message: fault.error.kind().to_string(),
             kind: fault.kind(),
-            remedies: fault
-                .error
-                .remedies()
-                .into_iter()
-                .filter(is_of_reading)
-                .collect(),
+            remedies,
         }
     }
 }
@@ -340,24 +336,23 @@ impl DamageReport {
 
 impl fmt::Display for DamageReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let s = |count| if count == 1 { "" } else { "s" };
         let bytes = self.bytes;
         let ranges = self.ranges;
         f.write_str("skipped ")?;
         if self.records == 0 && ranges == 0 && bytes > 0 {
             // The report of the first part of the range counts the range.
-            return write!(f, "{bytes} more byte{}", s(bytes));
+            return write!(f, "{bytes} more byte{}", plural(bytes));
         }
         if self.records > 0 || ranges == 0 {
-            write!(f, "{} record{}", self.records, s(self.records))?;
+            write!(f, "{} record{}", self.records, plural(self.records))?;
         }
         if ranges > 0 {
             let and = if self.records > 0 { ", and " } else { "" };
             write!(
                 f,
                 "{and}{bytes} byte{} in {ranges} place{}",
-                s(bytes),
-                s(ranges)
+                plural(bytes),
+                plural(ranges)
             )?;
             write!(f, " that no record can be made of")?;
         }
@@ -366,4 +361,9 @@ impl fmt::Display for DamageReport {
             None => Ok(()),
         }
     }
+}
+
+/// The ending of a noun after this number.
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }

@@ -103,14 +103,13 @@ fn compile(file: &Path) -> Result<DescriptorPool, String> {
 const COMPILER_STACK: usize = 16 << 20;
 
 fn compile_in(file: &Path, root: &Path) -> Result<DescriptorPool, String> {
-    // The debug form has the file, the line and the column before the message.
-    let text = |error: protox::Error| format!("{error:?}");
     stacker::maybe_grow(COMPILER_STACK, COMPILER_STACK, || {
         let mut compiler = protox::Compiler::with_file_resolver(ProtoSources::new(root));
         compiler
             .include_imports(true)
             .open_file(file)
-            .map_err(text)?;
+            // The debug form has the file, the line and the column before the message.
+            .map_err(|error| format!("{error:?}"))?;
         Ok(compiler.descriptor_pool())
     })
 }
@@ -124,13 +123,14 @@ fn find(pool: &DescriptorPool, name: &str) -> Result<MessageType, String> {
         .all_messages()
         .filter(|message| !message.is_map_entry())
         .collect();
-    let is_end = |message: &&MessageDescriptor| {
-        message
-            .full_name()
-            .strip_suffix(name)
-            .is_some_and(|package| package.ends_with('.'))
-    };
-    let ends: Vec<_> = messages.iter().filter(is_end).collect();
+    let mut ends = Vec::new();
+    for message in &messages {
+        if let Some(package) = message.full_name().strip_suffix(name)
+            && package.ends_with('.')
+        {
+            ends.push(message);
+        }
+    }
     match ends.as_slice() {
         [one] => Ok(MessageType::new(MessageDescriptor::clone(one))),
         [] => Err(no_message(&messages, name)),

@@ -194,11 +194,20 @@ pub(crate) fn is_named_events(name: &Path) -> bool {
 /// since runs may have any name.
 pub(crate) fn is_hidden(below: &Path) -> bool {
     let is_events = is_named_events(below);
-    let hides = |part: &OsStr| is_hidden_by(part, '.') || is_hidden_by(part, '_') && !is_events;
-    let is_in_hidden = below
-        .parent()
-        .is_some_and(|folders| folders.iter().any(hides));
-    is_in_hidden || below.file_name().is_some_and(hides) && !is_numbered_tfrecord(below)
+    let folders = below.parent().unwrap_or(Path::new(""));
+    if folders.iter().any(|folder| hides(folder, is_events)) {
+        return true;
+    }
+    let Some(name) = below.file_name() else {
+        return false;
+    };
+    hides(name, is_events) && !is_numbered_tfrecord(below)
+}
+
+/// Returns whether the name of a file or folder hides the file. `is_events` is set for a file of
+/// TensorBoard.
+fn hides(name: &OsStr, is_events: bool) -> bool {
+    is_hidden_by(name, '.') || is_hidden_by(name, '_') && !is_events
 }
 
 /// Returns whether a file has the name of a shard of TFRecord that begins with `_`, such as
@@ -248,11 +257,13 @@ fn strip_one<'a>(name: &'a [u8], extensions: &[&str]) -> (&'a [u8], bool) {
 /// Splits a name before the shard number at its end, `-00000-of-00004`; without one, the second
 /// part is empty.
 fn split_number(name: &[u8]) -> (&[u8], &[u8]) {
-    let number = |name: &[u8]| {
-        let rest = strip_digits(name)?.strip_suffix(b"-of-")?;
-        Some(strip_digits(rest)?.strip_suffix(b"-")?.len())
-    };
-    name.split_at(number(name).unwrap_or(name.len()))
+    name.split_at(number_place(name).unwrap_or(name.len()))
+}
+
+/// Returns the place of the shard number at the end of a name; `None` without one.
+fn number_place(name: &[u8]) -> Option<usize> {
+    let rest = strip_digits(name)?.strip_suffix(b"-of-")?;
+    Some(strip_digits(rest)?.strip_suffix(b"-")?.len())
 }
 
 /// Returns `name` without the digits at its end; `None` if there are none.

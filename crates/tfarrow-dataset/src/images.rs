@@ -156,8 +156,9 @@ fn not_png(image: &[u8], format: ImageFormat) -> Option<ImageHeader> {
 
 /// Returns the number of pixels of an image that is extended to complete blocks.
 fn blocks(width: u32, height: u32) -> Option<u64> {
-    let whole = |side: u32| Some(u64::from(side.checked_next_multiple_of(BLOCK)?));
-    whole(width)?.checked_mul(whole(height)?)
+    let width = width.checked_next_multiple_of(BLOCK)?;
+    let height = height.checked_next_multiple_of(BLOCK)?;
+    u64::from(width).checked_mul(u64::from(height))
 }
 
 /// Returns the number of pixels of the largest frame of a WebP, or of its canvas if that is larger.

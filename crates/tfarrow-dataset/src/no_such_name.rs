@@ -7,12 +7,18 @@ const LISTED_NAMES: usize = 20;
 /// the first of them.
 pub fn no_such_name(what: &str, missing: &str, known: &[&str]) -> String {
     let lower = missing.to_lowercase();
-    let distance = |name: &&&str| strsim::osa_distance(&lower, &name.to_lowercase());
-    let near = known
-        .iter()
-        .min_by_key(distance)
-        .filter(|name| distance(name) <= 1 + missing.chars().count() / 4);
-    let hint = near.map_or(String::new(), |name| format!(" (did you mean {name:?}?)"));
+    let most = 1 + missing.chars().count() / 4;
+    let mut near: Option<(usize, &str)> = None;
+    for name in known {
+        let distance = strsim::osa_distance(&lower, &name.to_lowercase());
+        if distance <= most && near.is_none_or(|(least, _)| distance < least) {
+            near = Some((distance, *name));
+        }
+    }
+    let hint = match near {
+        Some((_, name)) => format!(" (did you mean {name:?}?)"),
+        None => String::new(),
+    };
     let listed: Vec<_> = known
         .iter()
         .take(LISTED_NAMES)

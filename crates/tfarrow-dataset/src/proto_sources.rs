@@ -161,7 +161,6 @@ fn check_depth(source: &str) -> Result<usize, (usize, String)> {
     let mut open = Vec::new();
     let mut rest = source.as_bytes();
     let mut code = 0;
-    let at = |rest: &[u8]| source.len() - rest.len();
     let error = |place: usize, reason: &str| {
         let before = source.as_bytes().get(..place).unwrap_or_default();
         (
@@ -170,7 +169,7 @@ fn check_depth(source: &str) -> Result<usize, (usize, String)> {
         )
     };
     while let Some((byte, after)) = rest.split_first() {
-        let place = at(rest);
+        let place = source.len() - rest.len();
         rest = after;
         code += usize::from(!byte.is_ascii_whitespace());
         match (byte, after.first()) {
@@ -233,29 +232,24 @@ fn after_comment(rest: &[u8]) -> Option<&[u8]> {
 
 /// Returns what follows a string, whose first quote is before `rest`.
 fn after_string(mut rest: &[u8], quote: u8) -> Option<&[u8]> {
-    let are_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     loop {
         rest = match rest {
             [byte, after @ ..] if *byte == quote => return Some(after),
             [] | [b'\n' | b'\0', ..] => return None,
             [b'\\', b'x' | b'X', digit, after @ ..] if digit.is_ascii_hexdigit() => after,
-            [b'\\', b'u', after @ ..] => {
-                after
-                    .split_at_checked(4)
-                    .filter(|(digits, _)| are_hex(digits))?
-                    .1
-            }
-            [b'\\', b'U', after @ ..] => {
-                after
-                    .split_at_checked(8)
-                    .filter(|(digits, _)| are_hex(digits))?
-                    .1
-            }
+            [b'\\', b'u', after @ ..] => after_hex(after, 4)?,
+            [b'\\', b'U', after @ ..] => after_hex(after, 8)?,
             [b'\\', byte, after @ ..] if b"abfnrtv?\\'\"01234567".contains(byte) => after,
             [b'\\', ..] => return None,
             [_, after @ ..] => after,
         };
     }
+}
+
+/// Returns what follows `count` hexadecimal digits; `None` if there are fewer.
+fn after_hex(rest: &[u8], count: usize) -> Option<&[u8]> {
+    let (digits, after) = rest.split_at_checked(count)?;
+    digits.iter().all(u8::is_ascii_hexdigit).then_some(after)
 }
 
 #[cfg(test)]

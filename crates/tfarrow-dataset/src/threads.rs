@@ -66,24 +66,20 @@ pub fn try_map<T: Sync, R: Send, E: Send>(
     work: impl Fn(usize, &T) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
     let queue = TaskQueue::new(tasks);
-    let take = || {
-        let one = |(index, task)| {
-            let one = work(index, task);
-            if one.is_err() {
+    let of_threads = on_threads(threads.min(tasks.len()), || {
+        let mut results = Vec::new();
+        while let Some((index, task)) = queue.take() {
+            let result = work(index, task);
+            if result.is_err() {
                 queue.clear();
             }
-            (index, one)
-        };
-        std::iter::from_fn(|| queue.take())
-            .map(one)
-            .collect::<Vec<_>>()
-    };
-    let mut all: Vec<_> = on_threads(threads.min(tasks.len()), take)
-        .into_iter()
-        .flatten()
-        .collect();
+            results.push((index, result));
+        }
+        results
+    });
+    let mut all: Vec<_> = of_threads.into_iter().flatten().collect();
     all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, one)| one).collect()
+    all.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

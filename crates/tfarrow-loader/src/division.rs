@@ -76,14 +76,17 @@ impl Division {
             true => batches * self.batch_size.max(1),
             false => part(self.records, ranks, rank + 1) - start,
         };
-        let begin = |batch: u64| start + part(of_rank, batches.max(1), batch);
         let own = part(batches, workers, worker)..part(batches, workers, worker + 1);
-        let sizes = own
-            .clone()
-            .map(|batch| begin(batch + 1) - begin(batch))
-            .collect();
+        let mut sizes = Vec::with_capacity((own.end - own.start) as usize);
+        let first = start + part(of_rank, batches.max(1), own.start);
+        let mut end = first;
+        for batch in own {
+            let begin = end;
+            end = start + part(of_rank, batches.max(1), batch + 1);
+            sizes.push(end - begin);
+        }
         Share {
-            records: begin(own.start)..begin(own.end),
+            records: first..end,
             batches: sizes,
         }
     }

@@ -118,21 +118,18 @@ impl ForeignStream {
 
     /// The text of the last error.
     fn last_error(&mut self, status: c_int) -> String {
-        let unknown = || format!("the stream failed with status {status}, and does not say why");
-        let Some(get_last_error) = self.stream.get_last_error else {
-            return unknown();
-        };
-        // SAFETY: The stream is valid. The text is null, or a string that lives until the next call
-        // of the stream.
-        #[expect(unsafe_code)]
-        unsafe {
-            let text = get_last_error(&raw mut self.stream);
-            if text.is_null() {
-                unknown()
-            } else {
-                CStr::from_ptr(text).to_string_lossy().into_owned()
+        if let Some(get_last_error) = self.stream.get_last_error {
+            // SAFETY: The stream is valid. The text is null, or a string that lives until the next
+            // call of the stream.
+            #[expect(unsafe_code)]
+            unsafe {
+                let text = get_last_error(&raw mut self.stream);
+                if !text.is_null() {
+                    return CStr::from_ptr(text).to_string_lossy().into_owned();
+                }
             }
         }
+        format!("the stream failed with status {status}, and does not say why")
     }
 }
 
@@ -188,11 +185,11 @@ pub(crate) fn has_buffer(array: &FFI_ArrowArray, index: usize) -> bool {
 
 /// What a capsule of this name points to.
 fn pointer(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<std::ffi::c_void>> {
-    let none = || PyTypeError::new_err(format!("expected a capsule {}", name.to_string_lossy()));
-    capsule
-        .cast::<PyCapsule>()
-        .map_err(|_| none())?
-        .pointer_checked(Some(name))
+    let Ok(capsule) = capsule.cast::<PyCapsule>() else {
+        let name = name.to_string_lossy();
+        return Err(PyTypeError::new_err(format!("expected a capsule {name}")));
+    };
+    capsule.pointer_checked(Some(name))
 }
 
 /// Imports the schema of an object with `__arrow_c_schema__`.

@@ -145,7 +145,6 @@ impl Finding {
 
     fn of_convert(error: &tfarrow_convert::Error) -> Self {
         use tfarrow_convert::Error as E;
-        let file = |path: &Path| Some(path.display().to_string());
         let (class, file) = match error {
             E::Dataset(error) => return Self::of_dataset(error),
             E::NotComparable(cause) => {
@@ -154,16 +153,16 @@ impl Finding {
                     ..Self::of_dataset(cause)
                 };
             }
-            E::Exists { path, .. } => ("ExistsError", file(path)),
-            E::Differs { path } => ("ExistsError", file(path)),
-            E::Interrupted { folder, .. } => ("ExistsError", file(folder)),
-            E::Parquet { path, .. } | E::Arrow { path, .. } => ("CorruptError", file(path)),
-            E::NotSampled { path, .. } => ("DataError", file(path)),
-            E::SourceChanged { path, .. } => ("IoError", file(path)),
+            E::Exists { path, .. } => ("ExistsError", path_text(path)),
+            E::Differs { path } => ("ExistsError", path_text(path)),
+            E::Interrupted { folder, .. } => ("ExistsError", path_text(folder)),
+            E::Parquet { path, .. } | E::Arrow { path, .. } => ("CorruptError", path_text(path)),
+            E::NotSampled { path, .. } => ("DataError", path_text(path)),
+            E::SourceChanged { path, .. } => ("IoError", path_text(path)),
             E::Columns { path, .. } | E::Selection { path, .. } => {
-                ("UsageError", path.as_deref().and_then(file))
+                ("UsageError", path.as_deref().and_then(path_text))
             }
-            E::NotASchema { path, .. } => ("UsageError", file(path)),
+            E::NotASchema { path, .. } => ("UsageError", path_text(path)),
             E::Incomparable(_) | E::Data(_) => ("DataError", None),
             E::NoFormat(_)
             | E::NoColumns
@@ -282,6 +281,11 @@ impl Finding {
             .getattr(self.class)?
             .call((text,), Some(&attributes))
     }
+}
+
+/// The path of a file, as an attribute of an exception.
+fn path_text(path: &Path) -> Option<String> {
+    Some(path.display().to_string())
 }
 
 /// The class of an error of a file that has no place in it.

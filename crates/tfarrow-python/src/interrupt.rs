@@ -85,10 +85,6 @@ pub(crate) fn watch<T: Send>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    let report = || match progress {
-        Some(progress) => progress.call1(watched.bytes()).map(drop),
-        None => Ok(()),
-    };
     let mut interrupt = None;
     let done = thread::scope(|scope| {
         let (done, mut ended) = channel();
@@ -100,7 +96,9 @@ pub(crate) fn watch<T: Send>(
                 Ok(result) => return Some(result),
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) if interrupt.is_none() => {
-                    interrupt = check_signals(py).and_then(|()| report()).err();
+                    interrupt = check_signals(py)
+                        .and_then(|()| report(watched, progress))
+                        .err();
                     if interrupt.is_some() {
                         watched.stop();
                     }
@@ -112,10 +110,18 @@ pub(crate) fn watch<T: Send>(
     if let Some(interrupt) = interrupt {
         return Err(interrupt);
     }
-    report()?;
+    report(watched, progress)?;
     match done {
         Some(Ok(value)) => Ok(value),
         Some(Err(_)) | None => Err(bug()),
+    }
+}
+
+/// Calls `progress` with the bytes done and the bytes in all.
+fn report(watched: &impl Watched, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match progress {
+        Some(progress) => progress.call1(watched.bytes()).map(drop),
+        None => Ok(()),
     }
 }
 

@@ -103,11 +103,11 @@ fn is_same_type(found: &DataType, expected: &DataType) -> bool {
         }
         (DataType::Struct(found), DataType::Struct(expected)) => {
             let mut fields = found.iter().zip(expected);
-            let is_same = |(found, expected): (&Arc<Field>, &Arc<Field>)| {
-                found.name() == expected.name()
-                    && is_same_type(found.data_type(), expected.data_type())
-            };
-            found.len() == expected.len() && fields.all(is_same)
+            found.len() == expected.len()
+                && fields.all(|(found, expected)| {
+                    found.name() == expected.name()
+                        && is_same_type(found.data_type(), expected.data_type())
+                })
         }
         _ => found == expected,
     }

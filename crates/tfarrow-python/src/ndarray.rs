@@ -35,15 +35,11 @@ impl Dtype {
     }
 
     fn object<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        let parse = || {
-            Ok::<_, PyErr>(
-                py.import("numpy")?
-                    .getattr("dtype")?
-                    .call1((self.name,))?
-                    .unbind(),
-            )
-        };
-        Ok(self.object.get_or_try_init(py, parse)?.bind(py))
+        let object = self.object.get_or_try_init(py, || {
+            let class = py.import("numpy")?.getattr("dtype")?;
+            Ok::<_, PyErr>(class.call1((self.name,))?.unbind())
+        })?;
+        Ok(object.bind(py))
     }
 }
 

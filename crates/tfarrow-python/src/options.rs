@@ -52,8 +52,10 @@ impl ReadingOptions {
                     .ok_or_else(|| usage(value.py(), "threads: expected a number from 1"))?;
             }
             "memory_limit" => {
-                let expected = || usage(value.py(), "memory_limit: expected a number of bytes");
-                self.memory_limit = Some(value.extract().map_err(|_| expected())?);
+                let limit = value
+                    .extract()
+                    .map_err(|_| usage(value.py(), "memory_limit: expected a number of bytes"))?;
+                self.memory_limit = Some(limit);
             }
             "limits" => self.table.limits = limits(value)?,
             "sample" => self.table.sample = sample(value.py(), value)?,
@@ -63,13 +65,12 @@ impl ReadingOptions {
     }
 
     fn put(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let error = |error: datafusion::error::DataFusionError| {
+        self.table.set(name, &text(value)?).map_err(|error| {
             let text = error
                 .strip_backtrace()
                 .replace("Invalid or Unsupported Configuration: ", "");
             usage(value.py(), &text.replace("tfarrow.", ""))
-        };
-        self.table.set(name, &text(value)?).map_err(error)
+        })
     }
 
     /// How records are read.

@@ -18,7 +18,6 @@ use datafusion::{
 use futures::StreamExt;
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_codec::schema_of_rows;
-use tfarrow_datafusion::OnNotice;
 use tfarrow_sql::{
     QueryLimits, SessionOptions, explain_missing_column, plan_statement, session_context,
     statements,
@@ -47,13 +46,13 @@ pub(crate) fn sql(
         batch_rows,
         ..Running::of(&ReadingOptions::of(options)?)
     };
-    let table = |(name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+    let mut named = Vec::new();
+    for (name, object) in tables {
         let name: String = name.extract()?;
         let table = PythonTable::new(format!("table {name}: "), &object)?;
-        Ok((name, table))
-    };
-    let tables = tables.iter().map(table).collect::<PyResult<_>>()?;
-    start(py, &running, Wording::Sql, query, tables).map(RawStream::new)
+        named.push((name, table));
+    }
+    start(py, &running, Wording::Sql, query, named).map(RawStream::new)
 }
 
 /// Whether statements run when they are given, once, and not each time that their rows are read:
@@ -133,18 +132,28 @@ pub(crate) fn start(
     tables: Vec<(String, PythonTable)>,
 ) -> PyResult<QueryRows> {
     let runs_python = !tables.is_empty();
-    let plan = move |context: SessionContext, _: OnNotice| async move {
-        run(&context, &query, tables).await.map_err(|error| {
-            let hint = explain_missing_column(&error, &context);
-            QueryError { error, hint }
-        })
-    };
     let running = Running {
         runs_python,
         ..running.clone()
     };
-    py.detach(|| QueryRows::start(&running, wording, plan))
-        .map_err(|error| error.raise(py, wording))
+    let rows = py.detach(|| {
+        QueryRows::start(&running, wording, move |context, _| {
+            planned(context, query, tables)
+        })
+    });
+    rows.map_err(|error| error.raise(py, wording))
+}
+
+/// Plans statements. An error has a hint at a column of a similar name, if there is one.
+async fn planned(
+    context: SessionContext,
+    query: String,
+    tables: Vec<(String, PythonTable)>,
+) -> Result<SendableRecordBatchStream, QueryError> {
+    run(&context, &query, tables).await.map_err(|error| {
+        let hint = explain_missing_column(&error, &context);
+        QueryError { error, hint }
+    })
 }
 
 async fn run(

@@ -31,7 +31,7 @@ use crate::{
     interrupt::{Pass, watch},
     options::ReadingOptions,
     remedy::Wording,
-    rows::{QueryRows, Running},
+    rows::{QueryError, QueryRows, Running},
     stream::RawStream,
 };
 
@@ -120,8 +120,10 @@ impl Source {
     /// `split=train/0.tfrecord`, and their sizes in bytes. Reads no records. These are strings,
     /// because `pathlib` would change URLs.
     fn files(&self, py: Python<'_>) -> PyResult<Vec<(OsString, OsString, u64)>> {
-        let find = || Found::of(&self.sources, FormatFilter::Any, |_| Ok(()));
-        let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
+        let found = watch(py, &Pass::default(), None, || {
+            Found::of(&self.sources, FormatFilter::Any, |_| Ok(()))
+        })?;
+        let found = found.map_err(|error| failed(py, error))?;
         found.warn(py)?;
         Ok(found
             .shards
@@ -327,19 +329,11 @@ impl Source {
             SourceTable::Records(_) => Wording::Arguments,
             SourceTable::Files { .. } => Wording::Sql,
         };
-        let plan = move |context: SessionContext, on_notice: OnNotice| async move {
-            let frame = match table {
-                SourceTable::Records(table) => {
-                    let table = TfRecordTable::clone(&table).with_notices(Some(on_notice));
-                    context.read_table(Arc::new(table))?
-                }
-                SourceTable::Files { source, .. } => {
-                    context.table(TableReference::bare(source)).await?
-                }
-            };
-            Ok(scan(frame, steps).await?)
-        };
-        let rows = py.detach(|| QueryRows::start(&running, wording, plan));
+        let rows = py.detach(|| {
+            QueryRows::start(&running, wording, move |context, on_notice| {
+                planned(context, on_notice, table, steps)
+            })
+        });
         rows.map_err(|error| error.raise(py, wording))
     }
 }
@@ -391,8 +385,10 @@ pub(crate) fn listed(
     sources: &[PathBuf],
     spool: fn(&mut Shard) -> tfarrow_dataset::Result<()>,
 ) -> PyResult<Found> {
-    let find = || Found::of(sources, FormatFilter::Any, spool);
-    let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
+    let found = watch(py, &Pass::default(), None, || {
+        Found::of(sources, FormatFilter::Any, spool)
+    })?;
+    let found = found.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     Ok(found)
 }
@@ -406,8 +402,27 @@ pub(crate) fn inferred(
 ) -> PyResult<Inferred> {
     let pass = Pass::default();
     pass.expect(shards.iter().map(|shard| shard.size).sum());
-    let work = || infer(shards, &options.infer(), &|bytes, _| pass.add(bytes));
-    watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))
+    let inferred = watch(py, &pass, progress, || {
+        infer(shards, &options.infer(), &|bytes, _| pass.add(bytes))
+    })?;
+    inferred.map_err(|error| failed(py, error))
+}
+
+/// Plans the rows of a table after these steps.
+async fn planned(
+    context: SessionContext,
+    on_notice: OnNotice,
+    table: SourceTable,
+    steps: Vec<Step>,
+) -> Result<SendableRecordBatchStream, QueryError> {
+    let frame = match table {
+        SourceTable::Records(table) => {
+            let table = TfRecordTable::clone(&table).with_notices(Some(on_notice));
+            context.read_table(Arc::new(table))?
+        }
+        SourceTable::Files { source, .. } => context.table(TableReference::bare(source)).await?,
+    };
+    Ok(scan(frame, steps).await?)
 }
 
 /// Plans a scan.

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::SchemaRef;
-use datafusion::{catalog::MemTable, error::DataFusionError, prelude::SessionContext};
+use datafusion::{
+    catalog::MemTable, error::DataFusionError, execution::SendableRecordBatchStream,
+    prelude::SessionContext,
+};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use tfarrow_datafusion::OnNotice;
 use tfarrow_dataset::internals::Lock;
 use tfarrow_loader::Rebatch;
 
@@ -20,7 +22,7 @@ use crate::{
     foreign_rows::ForeignRows,
     options::ReadingOptions,
     remedy::Wording,
-    rows::{QueryRows, RowsError, Running},
+    rows::{QueryError, QueryRows, RowsError, Running},
 };
 
 /// The rows of a query that has started. They can be read once.
@@ -231,15 +233,25 @@ impl RawTable {
         };
         let schema = Arc::clone(&self.schema);
         let batches = self.batches.clone();
-        let plan = move |context: SessionContext, _: OnNotice| async move {
-            let table = MemTable::try_new(schema, vec![batches])?;
-            Ok(context
-                .read_table(Arc::new(table))?
-                .execute_stream()
-                .await?)
-        };
-        let rows = py.detach(|| QueryRows::start(&running, Wording::Sql, plan));
+        let rows = py.detach(|| {
+            QueryRows::start(&running, Wording::Sql, move |context, _| {
+                planned(context, schema, batches)
+            })
+        });
         rows.map(RawStream::new)
             .map_err(|error| error.raise(py, Wording::Sql))
     }
+}
+
+/// Plans rows in memory.
+async fn planned(
+    context: SessionContext,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+) -> Result<SendableRecordBatchStream, QueryError> {
+    let table = MemTable::try_new(schema, vec![batches])?;
+    Ok(context
+        .read_table(Arc::new(table))?
+        .execute_stream()
+        .await?)
 }

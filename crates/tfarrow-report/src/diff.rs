@@ -9,7 +9,6 @@ use tfarrow_codec::{
     diff::{Difference, DifferenceKind, FeatureValue},
 };
 use tfarrow_convert::{DataSetDiff, KeyReport, RecordDifference};
-use tfarrow_dataset::DamageReport;
 
 use crate::text::{BAD, GOOD, Screen, TITLE, count, escape, plural, pretty_json};
 
@@ -50,13 +49,6 @@ pub fn diff_text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Strin
         false => {
             let equal = plural(found.equal, "record");
             let different = count(found.different);
-            let alone = |count, name| {
-                if count > 0 {
-                    format!(", {} of {name} without a partner", self::count(count))
-                } else {
-                    String::new()
-                }
-            };
             let left = alone(found.unpaired[0], "the first");
             let right = alone(found.unpaired[1], "the second");
             screen.coloured(
@@ -66,6 +58,15 @@ pub fn diff_text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Strin
         }
     });
     text
+}
+
+/// The records of a data set without a partner, as the end of a sentence; empty if there are none.
+fn alone(records: u64, name: &str) -> String {
+    if records > 0 {
+        format!(", {} of {name} without a partner", count(records))
+    } else {
+        String::new()
+    }
 }
 
 /// Records without a key, and with the key of an earlier one.
@@ -105,12 +106,10 @@ fn cut(text: &str) -> String {
 
 /// Two records that differ, or one without a partner.
 fn record(difference: &RecordDifference, keys: Option<&KeyReport>, screen: Screen) -> String {
-    let place = |place: &Option<_>| {
-        place
-            .as_ref()
-            .map_or("no record".to_owned(), |place| escape(&format!("{place}")))
-    };
-    let [left, right] = difference.positions.each_ref().map(place);
+    let [left, right] = difference.positions.each_ref().map(|place| match place {
+        Some(place) => escape(&place.to_string()),
+        None => "no record".to_owned(),
+    });
     let key = keys
         .zip(difference.key.as_ref())
         .map(|(keys, values)| cut(&escape(&keys.text(values))));
@@ -192,7 +191,9 @@ pub fn diff_json(found: &DataSetDiff) -> io::Result<String> {
         .features
         .iter()
         .map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
-    let skipped = |skipped: &DamageReport| json!({"records": skipped.records, "stretches": skipped.ranges, "bytes": skipped.bytes});
+    let skipped = found.skipped.each_ref().map(|skipped| {
+        json!({"records": skipped.records, "stretches": skipped.ranges, "bytes": skipped.bytes})
+    });
     let keys = found.keys.as_ref().map(|keys| {
         json!({"features": keys.features, "missing": keys.missing, "repeated": keys.repeated, "passes": keys.passes})
     });
@@ -202,7 +203,7 @@ pub fn diff_json(found: &DataSetDiff) -> io::Result<String> {
         "pairs": {"equal": found.equal, "different": found.different},
         "alone": found.unpaired,
         "keys": keys,
-        "passed_over": found.skipped.each_ref().map(skipped),
+        "passed_over": skipped,
         "features": features.collect::<Vec<_>>(),
         "first": found.first.iter().map(record_json).collect::<Vec<_>>(),
     }))
@@ -210,23 +211,25 @@ pub fn diff_json(found: &DataSetDiff) -> io::Result<String> {
 
 /// The values of a key feature: numbers, and byte strings as the table shows them.
 fn values_json(values: &[FeatureValue]) -> Value {
-    let value = |value: &FeatureValue| match value {
+    values.iter().map(value_json).collect()
+}
+
+fn value_json(value: &FeatureValue) -> Value {
+    match value {
         FeatureValue::Int64(value) => json!(value),
         FeatureValue::Float(bits) => json!(f32::from_bits(*bits)),
         FeatureValue::Bytes(bytes) => match str::from_utf8(bytes) {
             Ok(text) => json!(text),
             Err(_) => json!({"base64": BASE64_STANDARD.encode(bytes)}),
         },
-    };
-    values.iter().map(value).collect()
+    }
 }
 
 fn record_json(difference: &RecordDifference) -> Value {
-    let place = |place: &Option<tfarrow_convert::RecordPosition>| {
-        place
-            .as_ref()
-            .map(|place| json!({"file": place.path.to_string_lossy(), "record": place.record, "offset": place.offset}))
-    };
+    let places = difference.positions.each_ref().map(|place| {
+        let place = place.as_ref()?;
+        Some(json!({"file": place.path.to_string_lossy(), "record": place.record, "offset": place.offset}))
+    });
     let differences = difference
         .differences
         .iter()
@@ -240,7 +243,7 @@ fn record_json(difference: &RecordDifference) -> Value {
     json!({
         "record": difference.number,
         "key": difference.key.as_ref().map(|key| key.iter().map(|values| values_json(values)).collect::<Vec<_>>()),
-        "places": difference.positions.each_ref().map(place),
+        "places": places,
         "differences": differences.collect::<Vec<_>>(),
     })
 }

@@ -50,17 +50,15 @@ enum Part {
 
 impl Part {
     fn of(cause: &(dyn Error + 'static)) -> Self {
-        let shared = || {
-            cause
-                .downcast_ref::<Arc<DataFusionError>>()
-                .map(AsRef::as_ref)
-        };
-        match cause.downcast_ref::<DataFusionError>().or_else(shared) {
-            Some(error) => Self::of_datafusion(error),
-            None if matches!(cause.downcast_ref(), Some(ArrowError::ExternalError(_))) => {
-                Self::Wrapper
-            }
-            None => Self::Text(without_store(cause.to_string())),
+        if let Some(error) = cause.downcast_ref::<DataFusionError>() {
+            return Self::of_datafusion(error);
+        }
+        if let Some(error) = cause.downcast_ref::<Arc<DataFusionError>>() {
+            return Self::of_datafusion(error);
+        }
+        match cause.downcast_ref() {
+            Some(ArrowError::ExternalError(_)) => Self::Wrapper,
+            _ => Self::Text(without_store(cause.to_string())),
         }
     }
 
@@ -119,11 +117,13 @@ fn root_text(error: &DataFusionError) -> String {
         | DataFusionError::Execution(text)
         | DataFusionError::Configuration(text) => {
             let text = without_backtrace(text);
-            let unknown =
-                || missing_function(error).map(|name| format!("there is no function {name}"));
-            wrong_arguments(&text)
-                .or_else(unknown)
-                .unwrap_or_else(|| quoted_if_file(text))
+            if let Some(message) = wrong_arguments(&text) {
+                return message;
+            }
+            match missing_function(error) {
+                Some(name) => format!("there is no function {name}"),
+                None => quoted_if_file(text),
+            }
         }
         DataFusionError::NotImplemented(text) => {
             format!("not supported: {}", without_tree(&without_backtrace(text)))
@@ -216,17 +216,18 @@ fn no_column(column: &Column, known: &[Column]) -> String {
     let one_table = known
         .windows(2)
         .all(|pair| matches!(pair, [a, b] if a.relation == b.relation));
-    let name = |column: &Column| match one_table {
-        true => quote_identifier(&column.name).into_owned(),
-        false => column.quoted_flat_name(),
-    };
     // The columns of a query include those of its input.
     let mut seen = HashSet::new();
-    let mut names: Vec<_> = known
-        .iter()
-        .map(name)
-        .filter(|name| seen.insert(name.clone()))
-        .collect();
+    let mut names = Vec::new();
+    for other in known {
+        let name = match one_table {
+            true => quote_identifier(&other.name).into_owned(),
+            false => other.quoted_flat_name(),
+        };
+        if seen.insert(name.clone()) {
+            names.push(name);
+        }
+    }
     let more = names.len().saturating_sub(LISTED);
     if more > 0 {
         names.truncate(LISTED);

@@ -197,20 +197,17 @@ impl EventCurves {
         let table = TfRecordTableBuilder::of_shards(shards.to_vec()).with_options(options);
         let mut table = table.build().await?;
         if let Some(counts) = counts {
-            let count = |number| {
-                counts
-                    .get(number)
-                    .map_or(0, |shard: &ShardRecords| shard.records)
-            };
-            let counts: Vec<_> = (0..shards.len()).map(count).collect();
+            let counts: Vec<_> = (0..shards.len())
+                .map(|number| counts.get(number).map_or(0, |shard| shard.records))
+                .collect();
             table = table.with_records(0..counts.iter().sum(), &counts)?;
         }
-        let on_notice = move |notice: &Notice| {
+        let table = table.with_notices(Some(Arc::new(move |notice: &Notice| {
             if let Notice::Skipped(more) = notice {
                 skipped.lock().merge(more.clone());
             }
-        };
-        Ok(queried(table.with_notices(Some(Arc::new(on_notice))))?)
+        })));
+        Ok(queried(table)?)
     }
 
     /// The note of the events that cannot be decoded; `None` if there are none.

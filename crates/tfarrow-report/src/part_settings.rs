@@ -52,22 +52,14 @@ impl PartSettings {
             record_type,
             title,
         } = self;
-        let list = |sources: &[String]| {
-            serde_json::to_string(
-                &sources
-                    .iter()
-                    .map(|source| without_query(source))
-                    .collect::<Vec<_>>(),
-            )
-        };
         let baseline = if baseline.is_empty() {
             None
         } else {
-            Some(list(baseline)?)
+            Some(source_list(baseline)?)
         };
         let settings = [
             (COMMAND, Some(command.clone())),
-            (SOURCES, Some(list(sources)?)),
+            (SOURCES, Some(source_list(sources)?)),
             (BASELINE, baseline),
             (FORMAT, format.clone()),
             (LAYOUT, layout.map(|layout| layout.name().to_owned())),
@@ -88,10 +80,11 @@ impl PartSettings {
     /// # Errors
     /// Settings that [`to_map`](Self::to_map) has not made.
     pub fn parse(settings: &BTreeMap<String, String>) -> Result<Self> {
-        let text = |name: &str| required(settings.get(name), name);
+        let command = required(settings.get(COMMAND), COMMAND)?;
+        let sources = required(settings.get(SOURCES), SOURCES)?;
         Ok(Self {
-            command: text(COMMAND)?.clone(),
-            sources: serde_json::from_str(text(SOURCES)?)?,
+            command: command.clone(),
+            sources: serde_json::from_str(sources)?,
             baseline: settings
                 .get(BASELINE)
                 .map_or(Ok(Vec::new()), |list| serde_json::from_str(list))?,
@@ -104,6 +97,12 @@ impl PartSettings {
             title: settings.get(TITLE).cloned(),
         })
     }
+}
+
+/// The JSON of sources without their queries.
+fn source_list(sources: &[String]) -> serde_json::Result<String> {
+    let sources: Vec<_> = sources.iter().map(|source| without_query(source)).collect();
+    serde_json::to_string(&sources)
 }
 
 /// A source without its query, if it is the URL of a file on a web server.

@@ -2,11 +2,9 @@
 
 use std::{io, path::Path};
 
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::SchemaRef;
 use serde_json::{Value, json};
-use tfarrow_convert::{
-    ConversionPlan, PlannedJob, PlannedOutputs, PlannedSource, Target, schema_json::type_name,
-};
+use tfarrow_convert::{ConversionPlan, PlannedJob, PlannedOutputs, Target, schema_json::type_name};
 
 use crate::{
     schema::outlined,
@@ -83,7 +81,8 @@ fn tables(plan: &ConversionPlan) -> Vec<(&SchemaRef, String)> {
         }
     }
     let is_one = tables.len() == 1;
-    let headline = |(columns, first, jobs): (_, &PlannedJob, u64)| {
+    let mut headed = Vec::with_capacity(tables.len());
+    for (columns, first, jobs) in tables {
         let outputs = match (is_one, jobs) {
             (true, _) => String::new(),
             (false, 1) => format!(" of {}", first_of(&first.outputs.names())),
@@ -93,9 +92,9 @@ fn tables(plan: &ConversionPlan) -> Vec<(&SchemaRef, String)> {
                 count(jobs - 1)
             ),
         };
-        (columns, format!("columns{outputs}:"))
-    };
-    tables.into_iter().map(headline).collect()
+        headed.push((columns, format!("columns{outputs}:")));
+    }
+    headed
 }
 
 /// The formats and the sizes, the records that the columns are from, and the outputs that would be
@@ -151,12 +150,15 @@ fn bytes(plan: &ConversionPlan) -> u64 {
 
 /// The number of output files; `None` if it depends on their size.
 fn files(plan: &ConversionPlan) -> Option<u64> {
-    let files = |job: &PlannedJob| match &job.outputs {
-        PlannedOutputs::Files(files) => Some(files.len() as u64),
-        PlannedOutputs::Stream => Some(0),
-        PlannedOutputs::Numbered(_) => None,
-    };
-    plan.jobs.iter().map(files).sum()
+    let mut files = 0;
+    for job in &plan.jobs {
+        match &job.outputs {
+            PlannedOutputs::Files(paths) => files += paths.len() as u64,
+            PlannedOutputs::Stream => {}
+            PlannedOutputs::Numbered(_) => return None,
+        }
+    }
+    Some(files)
 }
 
 /// Returns the plan of a conversion to `dest` as JSON. Columns that all outputs have are those of
@@ -170,19 +172,14 @@ pub fn plan_json(dest: &Path, plan: &ConversionPlan) -> io::Result<String> {
         .first()
         .filter(|_| tables.len() == 1)
         .map(|(columns, _)| columns_json(columns));
-    let job = |job: &PlannedJob| {
-        let source = |source: &PlannedSource| json!({"path": source.path.to_string_lossy(), "bytes": source.bytes});
-        let names = job.outputs.names();
-        let mut fields = json!({
-            "sources": job.sources.iter().map(source).collect::<Vec<_>>(),
-            "outputs": names.iter().map(|name| name.to_string_lossy()).collect::<Vec<_>>(),
-            "compression": job.compression.name(),
-        });
+    let mut jobs = Vec::with_capacity(plan.jobs.len());
+    for job in &plan.jobs {
+        let mut fields = job_json(job);
         if let (None, Some(columns), Value::Object(fields)) = (&common, &job.columns, &mut fields) {
             fields.insert("columns".to_owned(), columns_json(columns));
         }
-        fields
-    };
+        jobs.push(fields);
+    }
     pretty_json(&json!({
         "dest": dest.to_string_lossy(),
         "dry_run": true,
@@ -190,7 +187,7 @@ pub fn plan_json(dest: &Path, plan: &ConversionPlan) -> io::Result<String> {
         "shards": sources(plan),
         "files": files(plan),
         "bytes_in": bytes(plan),
-        "jobs": plan.jobs.iter().map(job).collect::<Vec<_>>(),
+        "jobs": jobs,
         "columns": common,
         "inferred_from": plan.inferred_from,
         "is_sampled": plan.is_sampled,
@@ -198,8 +195,24 @@ pub fn plan_json(dest: &Path, plan: &ConversionPlan) -> io::Result<String> {
     }))
 }
 
+/// A job without its columns.
+fn job_json(job: &PlannedJob) -> Value {
+    let mut sources = Vec::with_capacity(job.sources.len());
+    for source in &job.sources {
+        sources.push(json!({"path": source.path.to_string_lossy(), "bytes": source.bytes}));
+    }
+    let names = job.outputs.names();
+    json!({
+        "sources": sources,
+        "outputs": names.iter().map(|name| name.to_string_lossy()).collect::<Vec<_>>(),
+        "compression": job.compression.name(),
+    })
+}
+
 fn columns_json(columns: &SchemaRef) -> Value {
-    let column =
-        |field: &FieldRef| json!({"name": field.name(), "type": type_name(field.data_type())});
-    columns.fields().iter().map(column).collect()
+    columns
+        .fields()
+        .iter()
+        .map(|field| json!({"name": field.name(), "type": type_name(field.data_type())}))
+        .collect()
 }

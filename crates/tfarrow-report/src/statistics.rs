@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tfarrow_stats::{
     ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, KindStatistics,
-    NumberStatistics, Slice, SliceValue, SlicedStatistics, proto::DatasetFeatureStatisticsList,
+    NumberStatistics, SliceValue, SlicedStatistics, proto::DatasetFeatureStatisticsList,
 };
 
 use crate::text::{
@@ -57,11 +57,13 @@ impl StatisticsReport {
 
     /// A report with a slice for each value of the feature `by`.
     pub fn sliced(found: &SlicedStatistics, by: &str) -> Self {
-        let slice = |slice: &Slice| SliceFigures {
-            value: slice.value.clone(),
-            figures: slice.statistics.summarize(),
-        };
-        let slices = found.slices.iter().map(slice).collect();
+        let mut slices = Vec::with_capacity(found.slices.len());
+        for slice in &found.slices {
+            slices.push(SliceFigures {
+                value: slice.value.clone(),
+                figures: slice.statistics.summarize(),
+            });
+        }
         let slices = Slices {
             by: by.to_owned(),
             without: found.without,
@@ -129,39 +131,38 @@ pub fn statistics_text(figures: &DatasetStatistics, screen: Screen) -> String {
         "{records}, {bytes} of payload{}",
         sample.unwrap_or_default()
     )];
-    let kinds = || {
-        figures
-            .features
-            .iter()
-            .flat_map(|feature| feature.kinds.iter().map(move |kind| (feature, kind)))
-    };
-    let numbers: Vec<_> = kinds()
-        .filter_map(|(feature, kind)| Some(number_row(feature, kind, kind.numbers.as_ref()?)))
-        .collect();
+    let mut numbers = Vec::new();
+    let mut strings = Vec::new();
+    let mut bare = Vec::new();
+    // The sizes of samples.
+    let mut sizes = Vec::new();
+    for feature in &figures.features {
+        if feature.kinds.is_empty() {
+            bare.push(escape(&feature.name));
+        }
+        for kind in &feature.kinds {
+            if let Some(found) = &kind.numbers {
+                numbers.push(number_row(feature, kind, found));
+                sizes.extend(found.sampled);
+            }
+            if let Some(found) = &kind.strings {
+                strings.push(string_row(feature, kind, found));
+            }
+        }
+    }
     if !numbers.is_empty() {
         parts.push(number_table(numbers, screen));
     }
-    let strings: Vec<_> = kinds()
-        .filter_map(|(feature, kind)| Some(string_row(feature, kind, kind.strings.as_ref()?)))
-        .collect();
     if !strings.is_empty() {
         parts.push(string_table(strings, screen));
     }
-    let bare = figures
-        .features
-        .iter()
-        .filter(|feature| feature.kinds.is_empty());
-    let bare: Vec<_> = bare.map(|feature| escape(&feature.name)).collect();
     if !bare.is_empty() {
         parts.push(format!(
             "features without a kind, and so without values: {}",
             bare.join(", ")
         ));
     }
-    if let Some(size) = kinds()
-        .filter_map(|(_, kind)| kind.numbers.as_ref()?.sampled)
-        .min()
-    {
+    if let Some(size) = sizes.into_iter().min() {
         parts.push(format!(
             "~ marks estimates from samples of {} values and more",
             count(size)
@@ -223,17 +224,16 @@ fn table(
     rows: Vec<Vec<String>>,
     screen: Screen,
 ) -> String {
-    let is_empty = |column: usize| {
-        rows.iter()
-            .all(|row| row.get(column).is_none_or(String::is_empty))
-    };
     // These columns are omitted where they are empty, and are not spared on narrow terminals where
     // they are not.
-    let shown: Vec<bool> = names
-        .iter()
-        .enumerate()
-        .map(|(at, name)| ![UNSET, NON_FINITE].contains(name) || !is_empty(at))
-        .collect();
+    let mut shown = Vec::with_capacity(names.len());
+    for (column, name) in names.iter().enumerate() {
+        let is_empty = [UNSET, NON_FINITE].contains(name)
+            && rows
+                .iter()
+                .all(|row| row.get(column).is_none_or(String::is_empty));
+        shown.push(!is_empty);
+    }
     let names: Vec<_> = only(names.iter().copied(), &shown);
     let right: Vec<_> = names.iter().map(|name| !left.contains(name)).collect();
     let rows = rows.into_iter().map(|row| only(row, &shown)).collect();
@@ -387,15 +387,18 @@ fn bars(buckets: &[HistogramBucket]) -> String {
         .iter()
         .map(|bucket| bucket.count)
         .fold(0.0, f64::max);
-    let bar = |bucket: &HistogramBucket| match bucket.count / highest {
-        // A bucket with values has a visible bar.
-        share if share > 0.0 => BARS
-            .get((share * 8.0).ceil() as usize - 1)
-            .copied()
-            .unwrap_or('█'),
-        _ => ' ',
-    };
-    buckets.iter().map(bar).collect()
+    let mut bars = String::with_capacity(buckets.len());
+    for bucket in buckets {
+        bars.push(match bucket.count / highest {
+            // A bucket with values has a visible bar.
+            share if share > 0.0 => BARS
+                .get((share * 8.0).ceil() as usize - 1)
+                .copied()
+                .unwrap_or('█'),
+            _ => ' ',
+        });
+    }
+    bars
 }
 
 #[cfg(test)]

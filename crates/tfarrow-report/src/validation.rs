@@ -85,10 +85,11 @@ impl<'a> ValidationReport<'a> {
 
     /// The report as JSON.
     fn json(&self) -> io::Result<String> {
-        let located = |anomaly| Located {
-            anomaly,
-            first: anomaly.first.map(|place| self.first(place)),
-        };
+        let mut anomalies = Vec::with_capacity(self.found.anomalies.len());
+        for anomaly in &self.found.anomalies {
+            let first = anomaly.first.map(|place| self.first(place));
+            anomalies.push(Located { anomaly, first });
+        }
         pretty_json(&Document {
             records: self.records(),
             sampled: self
@@ -97,7 +98,7 @@ impl<'a> ValidationReport<'a> {
                 .inferred
                 .sampled
                 .map(|sampled| (sampled.shards, sampled.of)),
-            anomalies: self.found.anomalies.iter().map(located).collect(),
+            anomalies,
             distances: self.distances,
             non_finite: self.found.non_finite(),
         })
@@ -124,20 +125,20 @@ impl<'a> ValidationReport<'a> {
                 .flat_map(|found| self.notes(found)),
         );
         if !self.distances.is_empty() {
-            let row = |distance: &Distance| {
+            let mut rows = Vec::with_capacity(self.distances.len());
+            for distance in self.distances {
                 let measure = serde_json::to_value(distance.measure).unwrap_or_default();
                 let measure = measure.as_str().unwrap_or_default().to_owned();
                 let threshold = distance.threshold.map(short).unwrap_or_default();
                 let about = if distance.is_estimated { "about " } else { "" };
-                vec![
+                rows.push(vec![
                     escape(&distance.feature),
                     measure,
                     format!("{about}{}", short(distance.value)),
                     threshold,
-                ]
-            };
+                ]);
+            }
             let names = ["feature", "distance from the baseline", "is", "may be"];
-            let rows = self.distances.iter().map(row).collect();
             parts.push(text_table(
                 &names,
                 &[false, false, true, true],
@@ -151,12 +152,6 @@ impl<'a> ValidationReport<'a> {
 
     /// Notes about values that are NaN or infinite, where the schema allows them.
     fn notes(&self, found: &NonFinite) -> Vec<String> {
-        let is_anomaly = |kind: AnomalyKind| {
-            let mut anomalies = self.found.anomalies.iter();
-            anomalies.any(|anomaly| {
-                anomaly.kind == kind && anomaly.feature.as_ref() == Some(&found.feature)
-            })
-        };
         let kinds = [
             (
                 found.nan,
@@ -171,21 +166,29 @@ impl<'a> ValidationReport<'a> {
                 AnomalyKind::FloatTypeHasInf,
             ),
         ];
-        let allowed = kinds
-            .into_iter()
-            .filter(|(times, _, _, kind)| *times > 0 && !is_anomaly(*kind));
-        let note = |(times, name, rule, _): (u64, &str, &str, AnomalyKind)| {
+        let mut notes = Vec::new();
+        for (times, name, rule, kind) in kinds {
+            if times == 0 || self.is_anomaly(found, kind) {
+                continue;
+            }
             let of = format!(
                 "{} of {} values are {name}",
                 count(times),
                 count(found.values)
             );
             let feature = escape(&found.feature);
-            format!(
+            notes.push(format!(
                 "{feature}: note: {of}; float_domain {{ {rule}: true }} in the schema makes it an anomaly"
-            )
-        };
-        allowed.map(note).collect()
+            ));
+        }
+        notes
+    }
+
+    /// Whether a feature has an anomaly of this kind.
+    fn is_anomaly(&self, found: &NonFinite, kind: AnomalyKind) -> bool {
+        let mut anomalies = self.found.anomalies.iter();
+        anomalies
+            .any(|anomaly| anomaly.kind == kind && anomaly.feature.as_ref() == Some(&found.feature))
     }
 
     fn description(&self, anomaly: &Anomaly, screen: Screen) -> String {

@@ -45,7 +45,12 @@ pub fn verified_fields(
     skipped_files: &SkippedFiles,
     missing: &[MissingShards],
 ) -> Value {
-    let lacks = |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
+    let mut sets = Vec::with_capacity(missing.len());
+    for set in missing {
+        sets.push(
+            json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of}),
+        );
+    }
     let example = skipped_files
         .example
         .as_ref()
@@ -59,7 +64,7 @@ pub fn verified_fields(
         "files": verified.shards.len(),
         "without_checksums": without,
         "passed_over": {"empty": skipped_files.empty, "no_known_format": skipped_files.other, "tensorboard": skipped_files.events, "example": example},
-        "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
+        "missing": sets,
         "records": verified.records,
         "bytes": verified.bytes,
         "record_type": verified.record_type.map(|record_type| record_type.name()),

@@ -111,17 +111,16 @@ impl Inferred {
         is_wanted: &dyn Fn(Role, &str) -> bool,
     ) -> Result<()> {
         let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
-        let is_wanted = |feature: &&FeatureSummary| {
-            is_wanted(self.summary.role(feature, record_type), &feature.name)
-        };
-        let mut features = self.summary.features_of(record_type).filter(is_wanted);
-        match features.find(|feature| feature.is_mixed()) {
-            None => Ok(()),
-            Some(feature) => Err(Error::general(ErrorKind::MixedKinds {
-                feature: feature.name.to_string(),
-                message: mixed_kinds(feature, &self.names),
-            })),
+        for feature in self.summary.features_of(record_type) {
+            let role = self.summary.role(feature, record_type);
+            if is_wanted(role, &feature.name) && feature.is_mixed() {
+                return Err(Error::general(ErrorKind::MixedKinds {
+                    feature: feature.name.to_string(),
+                    message: mixed_kinds(feature, &self.names),
+                }));
+            }
         }
+        Ok(())
     }
 
     /// Returns the reason why the inferred type is [`RecordType::Raw`], with the place of the first
@@ -131,24 +130,17 @@ impl Inferred {
         if summary.record_type() != RecordType::Raw || summary.records() == 0 {
             return None;
         }
-        let foreign = || {
-            let (place, field) = summary.foreign()?;
-            Some(format!(
-                "{} has a field {field} that is none of a tf.Example's",
-                place_in(place, &self.names)
-            ))
+        let why = if let Some(why) = self.unreadable() {
+            why
+        } else if let Some((place, field)) = summary.foreign() {
+            let place = place_in(place, &self.names);
+            format!("{place} has a field {field} that is none of a tf.Example's")
+        } else if let Some(place) = summary.first_list() {
+            let place = place_in(place, &self.names);
+            format!("{place} is an ExampleListWithContext, and other records are none")
+        } else {
+            "no record has a feature".to_owned()
         };
-        let mixed = || {
-            let place = place_in(summary.first_list()?, &self.names);
-            Some(format!(
-                "{place} is an ExampleListWithContext, and other records are none"
-            ))
-        };
-        let why = self
-            .unreadable()
-            .or_else(foreign)
-            .or_else(mixed)
-            .unwrap_or_else(|| "no record has a feature".to_owned());
         Some(format!("{why}, so all records are taken as they are"))
     }
 

@@ -181,8 +181,9 @@ impl<W: PieceSink> Ticket<'_, W> {
         &mut self,
         state: MutexGuard<'g, OrderedState<W>>,
     ) -> Result<MutexGuard<'g, OrderedState<W>>, W::Error> {
-        let waits = |state: &mut OrderedState<W>| state.turn != self.number && !state.failed;
-        let mut state = wait_while(&self.ordered.turn_changed, state, waits);
+        let mut state = wait_while(&self.ordered.turn_changed, state, |state| {
+            state.turn != self.number && !state.failed
+        });
         if state.failed {
             return Err(W::cancelled());
         }

@@ -30,18 +30,11 @@ impl RowLosses {
 
     /// Describes the losses for the user, one kind of loss a line; empty if there are none.
     pub fn notes(&self) -> Vec<String> {
-        let values = |times: u64| {
-            if times == 1 {
-                "1 value".to_owned()
-            } else {
-                format!("{times} values")
-            }
-        };
-        let changed: Vec<_> = self
-            .changed
-            .iter()
-            .map(|(what, times)| format!("{what} ({})", values(*times)))
-            .collect();
+        let mut changed = Vec::with_capacity(self.changed.len());
+        for (what, times) in &self.changed {
+            let values = if *times == 1 { "value" } else { "values" };
+            changed.push(format!("{what} ({times} {values})"));
+        }
         let left_out: Vec<_> = self.left_out.iter().cloned().collect();
         [
             ("left out, because no record can hold it", left_out),
@@ -62,14 +55,12 @@ fn named(all: &[String]) -> String {
     } else {
         String::new()
     };
-    let short = |text: &String| match text.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}..", text.get(..end).unwrap_or_default()),
-        None => text.clone(),
-    };
-    all.iter()
-        .take(MAX_NAMED)
-        .map(short)
-        .collect::<Vec<_>>()
-        .join("; ")
-        + &more
+    let mut shown = Vec::new();
+    for text in all.iter().take(MAX_NAMED) {
+        shown.push(match text.char_indices().nth(MAX_CHARS) {
+            Some((end, _)) => format!("{}..", text.get(..end).unwrap_or_default()),
+            None => text.clone(),
+        });
+    }
+    shown.join("; ") + &more
 }

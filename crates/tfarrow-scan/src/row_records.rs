@@ -128,11 +128,12 @@ pub fn stated_records(
     shard: &Shard,
     limits: &Limits,
 ) -> Result<Option<(RecordType, impl Iterator<Item = Result<Records>>)>> {
-    let is_of_features =
-        |schema: &SchemaRef| states_type(schema) && record_type_of(schema) != RecordType::Message;
-    let Some(schema) = schema_within(shard, limits)?.filter(is_of_features) else {
+    let Some(schema) = schema_within(shard, limits)? else {
         return Ok(None);
     };
+    if !states_type(&schema) || record_type_of(&schema) == RecordType::Message {
+        return Ok(None);
+    }
     Ok(records(shard, limits)?.map(|records| (record_type_of(&schema), records)))
 }
 
@@ -257,51 +258,38 @@ enum GroupRows {
 
 impl RowGroups {
     fn open(shard: &Shard) -> Result<Self> {
-        let new = |parquet, state, total| Self {
-            parquet,
-            counts_rows: shard.format != ShardFormat::Arrow,
-            state: Lock::new(state),
-            size: shard.size,
-            total,
-            read: AtomicU64::new(0),
-        };
-        if shard.format == ShardFormat::Parquet {
+        let (parquet, untaken, open, total) = if shard.format == ShardFormat::Parquet {
             let file = ParquetFile::open(&shard.path, shard.local_path())?;
             let untaken = 0..file.groups().len();
             let total = file.rows();
-            return Ok(new(
-                Some(file),
-                GroupState {
-                    untaken,
-                    open: Vec::new(),
-                },
-                total,
-            ));
-        }
-        let (total, batches): (_, Batches) = if shard.format.is_text() {
-            let (file, rows) = TextFile::open(shard)?;
-            (rows, Box::new(file.rows()?))
+            (Some(file), untaken, Vec::new(), total)
         } else {
-            let (count, batches) = arrow_batches(shard, None)?;
-            (count as u64, Box::new(batches))
+            let (total, batches): (_, Batches) = if shard.format.is_text() {
+                let (file, rows) = TextFile::open(shard)?;
+                (rows, Box::new(file.rows()?))
+            } else {
+                let (count, batches) = arrow_batches(shard, None)?;
+                (count as u64, Box::new(batches))
+            };
+            let rows = GroupRows::Open {
+                batches,
+                pending: None,
+                row: 0,
+            };
+            let open = vec![Arc::new(RowGroup {
+                number: 0,
+                rows: Lock::new(rows),
+            })];
+            (None, 0..0, open, total)
         };
-        let rows = GroupRows::Open {
-            batches,
-            pending: None,
-            row: 0,
-        };
-        let open = vec![Arc::new(RowGroup {
-            number: 0,
-            rows: Lock::new(rows),
-        })];
-        Ok(new(
-            None,
-            GroupState {
-                untaken: 0..0,
-                open,
-            },
+        Ok(Self {
+            parquet,
+            counts_rows: shard.format != ShardFormat::Arrow,
+            state: Lock::new(GroupState { untaken, open }),
+            size: shard.size,
             total,
-        ))
+            read: AtomicU64::new(0),
+        })
     }
 
     /// Takes a row group of its own for a thread, or one that is open.
@@ -375,9 +363,13 @@ impl RowGroups {
     /// The bytes that further `read` rows or batches count as: their share of the file.
     fn bytes_of(&self, read: u64) -> u64 {
         let before = self.read.fetch_add(read, Ordering::Relaxed);
-        let until =
-            |read: u64| u128::from(self.size) * u128::from(read) / u128::from(self.total.max(1));
-        u64::try_from(until(before.saturating_add(read)) - until(before)).unwrap_or_default()
+        let until = self.bytes_until(before.saturating_add(read));
+        u64::try_from(until - self.bytes_until(before)).unwrap_or_default()
+    }
+
+    /// The bytes that the first `read` rows or batches count as.
+    fn bytes_until(&self, read: u64) -> u128 {
+        u128::from(self.size) * u128::from(read) / u128::from(self.total.max(1))
     }
 }
 

@@ -65,12 +65,12 @@ pub struct Sampled {
 /// Indices of the shards in a sample: shards that have bytes, spread evenly, the first and the last
 /// among them.
 pub(crate) fn spread(shards: &[Shard]) -> Vec<usize> {
-    let full = |index: &usize| {
-        shards
-            .get(*index)
-            .is_some_and(|shard| shard.size > 0 || shard.is_stream())
-    };
-    let full: Vec<_> = (0..shards.len()).filter(full).collect();
+    let mut full = Vec::new();
+    for (index, shard) in shards.iter().enumerate() {
+        if shard.size > 0 || shard.is_stream() {
+            full.push(index);
+        }
+    }
     if full.len() <= SAMPLE_SHARDS {
         // Empty shards cost nothing, and a data set that was read completely is no sample.
         return if full.len() + SAMPLE_SHARDS >= shards.len() {

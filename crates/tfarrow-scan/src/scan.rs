@@ -428,26 +428,38 @@ impl Scan<'_> {
             damage,
             ..
         } = worker;
-        let observe =
-            |records: &Records| summary.observe_with(records, self.options.verify, observer);
-        let skip = |_: Records, bad: Records, error: tfarrow_codec::Error| {
-            let is_skipped = match error.category() {
-                Category::Corrupt => self.options.read.on_error == OnError::Skip,
-                Category::Limit => self.max_faults.is_some(),
-                Category::Truncated | Category::Data | Category::Usage => false,
-            };
-            let error = Error::codec(&shard.shard.path, error);
-            if !is_skipped {
-                return Err(error);
-            }
-            let bytes = bad.data(0).map_or(0, <[u8]>::len) as u64;
-            damage.add_record(Fault {
-                bytes,
-                ..Fault::of(shard.index, error)
-            });
-            Ok(())
+        records.skip_rejected(
+            |records| summary.observe_with(records, self.options.verify, observer),
+            |_, bad, error| self.skip(shard, damage, &bad, error),
+        )
+    }
+
+    /// Adds a record that was rejected, the only one of `bad`, to the damage.
+    ///
+    /// # Errors
+    /// The error of the record, if it is not skipped.
+    fn skip(
+        &self,
+        shard: &ShardScan<'_>,
+        damage: &mut DamageReport,
+        bad: &Records,
+        error: tfarrow_codec::Error,
+    ) -> Result<()> {
+        let is_skipped = match error.category() {
+            Category::Corrupt => self.options.read.on_error == OnError::Skip,
+            Category::Limit => self.max_faults.is_some(),
+            Category::Truncated | Category::Data | Category::Usage => false,
         };
-        records.skip_rejected(observe, skip)
+        let error = Error::codec(&shard.shard.path, error);
+        if !is_skipped {
+            return Err(error);
+        }
+        let bytes = bad.data(0).map_or(0, <[u8]>::len) as u64;
+        damage.add_record(Fault {
+            bytes,
+            ..Fault::of(shard.index, error)
+        });
+        Ok(())
     }
 
     /// Keeps the error if it is the first of the thread, and closes the shard. Other threads may

@@ -130,11 +130,12 @@ fn verify_records(
         ..InferOptions::default()
     };
     let all: Vec<_> = (0..shards.len()).collect();
-    let strays = || Strays {
-        most: max_faults,
-        first: BTreeMap::new(),
-    };
-    let scanned = scan(&shards, &all, &options, Some(max_faults), progress, &strays)?;
+    let scanned = scan(&shards, &all, &options, Some(max_faults), progress, &|| {
+        Strays {
+            most: max_faults,
+            first: BTreeMap::new(),
+        }
+    })?;
     let Scanned {
         summary,
         observers,
@@ -187,11 +188,11 @@ impl Verified {
     /// description by TFDS: a file that was cut between two records has no other sign of it.
     fn add_wrong_lengths(&mut self) {
         for (number, (shard, records)) in self.shards.iter().zip(&self.of_shards).enumerate() {
+            let mut faults = self.damage.faults().iter();
             // A record that is no message counts.
-            let loses = |fault: &Fault| fault.shard == number && fault.kind() != FaultKind::Message;
-            if !self.damage.faults().iter().any(loses)
-                && let Err(error) = check_length(&self.splits, shard, *records)
-            {
+            let loses =
+                faults.any(|fault| fault.shard == number && fault.kind() != FaultKind::Message);
+            if !loses && let Err(error) = check_length(&self.splits, shard, *records) {
                 self.damage.add(Fault::of(number, error));
             }
         }

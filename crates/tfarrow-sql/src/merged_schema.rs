@@ -50,11 +50,11 @@ pub(crate) fn merged(files: &[(String, SchemaRef)]) -> Result<SchemaRef> {
             let nullable = known.is_nullable() || field.is_nullable();
             *known = known.clone().with_data_type(wider).with_nullable(nullable);
         }
-        let is_missing = |field: &Field| other.column_with_name(field.name()).is_none();
-        fields
-            .iter_mut()
-            .filter(|(_, field)| is_missing(field))
-            .for_each(|(_, field)| field.set_nullable(true));
+        for (_, field) in &mut fields {
+            if other.column_with_name(field.name()).is_none() {
+                field.set_nullable(true);
+            }
+        }
     }
     let fields: Fields = fields.into_iter().map(|(_, field)| field).collect();
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
@@ -89,10 +89,6 @@ pub(crate) fn check_same_columns(files: &[(String, SchemaRef)]) -> Result<()> {
     let Some(((first, schema), others)) = files.split_first() else {
         return Ok(());
     };
-    let columns = |schema: &Schema| {
-        let column = |field: &FieldRef| format!("{} {}", field.name(), field.data_type());
-        schema.fields().iter().map(column).collect::<Vec<_>>()
-    };
     let expected = columns(schema);
     match others.iter().find(|(_, other)| columns(other) != expected) {
         None => Ok(()),
@@ -103,6 +99,15 @@ pub(crate) fn check_same_columns(files: &[(String, SchemaRef)]) -> Result<()> {
             expected.join(", ")
         ),
     }
+}
+
+/// The names and the types of columns.
+fn columns(schema: &Schema) -> Vec<String> {
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        columns.push(format!("{} {}", field.name(), field.data_type()));
+    }
+    columns
 }
 
 /// The type that holds the values of both types; `None` if there is none. Integers of 64 bits
@@ -143,15 +148,19 @@ fn wider_field(one: &FieldRef, other: &FieldRef) -> Option<FieldRef> {
 
 /// The fields of both structs, in the order in which they have them.
 fn wider_fields(one: &Fields, other: &Fields) -> Option<Fields> {
-    let field = |field: &FieldRef| match other.find(field.name()) {
-        Some((_, other)) => wider_field(field, other),
-        None => Some(Arc::new(Field::clone(field).with_nullable(true))),
-    };
-    let more = other
-        .iter()
-        .filter(|field| one.find(field.name()).is_none());
-    let more = more.map(|field| Some(Arc::new(Field::clone(field).with_nullable(true))));
-    one.iter().map(field).chain(more).collect()
+    let mut fields = Vec::with_capacity(one.len());
+    for field in one {
+        fields.push(match other.find(field.name()) {
+            Some((_, other)) => wider_field(field, other)?,
+            None => Arc::new(Field::clone(field).with_nullable(true)),
+        });
+    }
+    for field in other {
+        if one.find(field.name()).is_none() {
+            fields.push(Arc::new(Field::clone(field).with_nullable(true)));
+        }
+    }
+    Some(fields.into())
 }
 
 #[cfg(test)]

@@ -182,13 +182,12 @@ fn of_numbers(numbers: &NumberStatistics) -> Vec<Finding> {
 }
 
 fn of_strings(strings: &ByteStringStatistics) -> Vec<Finding> {
-    let is_text = |name| name == ValueFormat::Text.name() || name == ValueFormat::Json.name();
-    let texts: u64 = strings
-        .formats
-        .iter()
-        .filter(|(name, _)| is_text(*name))
-        .map(|(_, count)| *count)
-        .sum();
+    let mut texts = 0;
+    for (name, count) in &strings.formats {
+        if *name == ValueFormat::Text.name() || *name == ValueFormat::Json.name() {
+            texts += count;
+        }
+    }
     let is_mostly_text = 2 * texts > strings.total;
     let mut found = Vec::new();
     if let Some(images) = strings.images.filter(|images| images.damaged > 0) {

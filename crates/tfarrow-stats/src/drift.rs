@@ -157,11 +157,12 @@ type FeaturesByName<'a> = BTreeMap<(bool, String), &'a FeatureAccumulator>;
 
 /// Returns the accumulators of all features by name.
 fn by_name(statistics: &Statistics) -> FeaturesByName<'_> {
-    let named = |values: &FeatureAccumulator| (values.role == Role::Sequence, values.name.clone());
-    statistics
-        .features()
-        .map(|(_, values)| (named(values), values))
-        .collect()
+    let mut by_name = BTreeMap::new();
+    for (_, values) in statistics.features() {
+        let is_list = values.role == Role::Sequence;
+        by_name.insert((is_list, values.name.clone()), values);
+    }
+    by_name
 }
 
 /// Compares the numbers of records, `now` and `before`.
@@ -187,11 +188,8 @@ fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<An
             continue;
         };
         let ratio = now as f64 / before as f64;
-        let text = |bound: f64| {
-            format!(
-                "There are {now} records, and {before} in the {name}: the ratio is {ratio:.6}, the bound is {bound}."
-            )
-        };
+        let counts =
+            format!("There are {now} records, and {before} in the {name}: the ratio is {ratio:.6}");
         if let Some(most) = comparator
             .max_fraction_threshold
             .as_mut()
@@ -201,7 +199,7 @@ fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<An
             found.push(Anomaly::new(
                 AnomalyKind::ComparatorHighNumExamples,
                 short,
-                text(*most),
+                format!("{counts}, the bound is {most}."),
             ));
             *most = ratio;
         }
@@ -214,7 +212,7 @@ fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<An
             found.push(Anomaly::new(
                 AnomalyKind::ComparatorLowNumExamples,
                 short,
-                text(*least),
+                format!("{counts}, the bound is {least}."),
             ));
             *least = ratio;
         }
@@ -349,64 +347,72 @@ fn threshold_exceeded(
 /// Returns the distances by all measures that apply to values of this kind.
 fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) -> Vec<Distance> {
     let is_estimated = is_counted_by_estimate(now) || is_counted_by_estimate(before);
-    let distance = |measure, value, most| {
-        let feature = path.to_owned();
-        Distance {
-            feature,
+    let measured = if now.bytes.is_some() || before.bytes.is_some() {
+        measure_strings(now, before, is_estimated)
+    } else {
+        measure_numbers(now, before)
+    };
+    let mut distances = Vec::with_capacity(measured.len());
+    for (measure, value, most) in measured {
+        distances.push(Distance {
+            feature: path.to_owned(),
             measure,
             value,
             threshold: None,
             is_estimated,
             most,
-        }
-    };
-    if now.bytes.is_some() || before.bytes.is_some() {
-        let both = counts_of_values(now.bytes.as_deref(), before.bytes.as_deref());
-        // A data set without strings has a share of 0 of each value.
-        let [all, all_before] =
-            [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
-        let shares = |counts: &CountsOfValue<'_>| {
-            (
-                counts.now / all.max(1.0),
-                counts.before / all_before.max(1.0),
-            )
-        };
-        let (most, infinity) = largest(&both, |counts| (shares(counts).0 - shares(counts).1).abs());
-        let (most_often, absolute) = largest(&both, |counts| {
-            (counts.now - counts.before).abs() / (all + all_before)
         });
-        let mut found = vec![
-            distance(Measure::LInfty, infinity, most),
-            distance(Measure::NormalizedAbsoluteDifference, absolute, most_often),
-        ];
-        // Samples of mostly unique values have little in common, even if their distributions are
-        // equal, so that their divergence would measure the sampling.
-        if now.bytes.is_some() && before.bytes.is_some() && !is_estimated {
-            found.insert(
-                1,
-                distance(
-                    Measure::JensenShannonDivergence,
-                    divergence(both.iter().map(shares)),
-                    None,
-                ),
-            );
-        }
-        return found;
     }
-    let numbers = |values: &FeatureAccumulator| match (&values.floats, &values.ints) {
-        (Some(floats), _) => Some(summarize::numbers(floats)),
-        (None, Some(ints)) => Some(summarize::numbers(ints)),
-        (None, None) => None,
-    };
+    distances
+}
+
+/// Measures strings: the value of each measure, and the value with the largest difference.
+fn measure_strings(
+    now: &FeatureAccumulator,
+    before: &FeatureAccumulator,
+    is_estimated: bool,
+) -> Vec<(Measure, f64, Option<String>)> {
+    let both = counts_of_values(now.bytes.as_deref(), before.bytes.as_deref());
+    let [all, all_before] =
+        [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
+    let (most, infinity) = largest(&both, |counts| {
+        let (share, share_before) = counts.shares(all, all_before);
+        (share - share_before).abs()
+    });
+    let (most_often, absolute) = largest(&both, |counts| {
+        (counts.now - counts.before).abs() / (all + all_before)
+    });
+    let mut found = vec![(Measure::LInfty, infinity, most)];
+    // Samples of mostly unique values have little in common, even if their distributions are equal,
+    // so that their divergence would measure the sampling.
+    if now.bytes.is_some() && before.bytes.is_some() && !is_estimated {
+        let shares = both.iter().map(|counts| counts.shares(all, all_before));
+        found.push((Measure::JensenShannonDivergence, divergence(shares), None));
+    }
+    found.push((Measure::NormalizedAbsoluteDifference, absolute, most_often));
+    found
+}
+
+/// Measures numbers, if both data sets have them.
+fn measure_numbers(
+    now: &FeatureAccumulator,
+    before: &FeatureAccumulator,
+) -> Vec<(Measure, f64, Option<String>)> {
     let (Some(now), Some(before)) = (numbers(now), numbers(before)) else {
         return Vec::new();
     };
     let aligned = aligned(&now, &before);
-    vec![distance(
-        Measure::JensenShannonDivergence,
-        divergence(aligned.into_iter()),
-        None,
-    )]
+    let divergence = divergence(aligned.into_iter());
+    vec![(Measure::JensenShannonDivergence, divergence, None)]
+}
+
+/// Summarizes the numbers of a feature; `None` if it has none.
+fn numbers(values: &FeatureAccumulator) -> Option<NumberStatistics> {
+    match (&values.floats, &values.ints) {
+        (Some(floats), _) => Some(summarize::numbers(floats)),
+        (None, Some(ints)) => Some(summarize::numbers(ints)),
+        (None, None) => None,
+    }
 }
 
 /// Returns whether a feature has too many distinct values to count each.
@@ -422,6 +428,14 @@ struct CountsOfValue<'a> {
     value: &'a KeptValue,
     now: f64,
     before: f64,
+}
+
+impl CountsOfValue<'_> {
+    /// Returns the shares of the value in data sets with `all` and `all_before` strings. A data set
+    /// without strings has a share of 0 of each value.
+    fn shares(&self, all: f64, all_before: f64) -> (f64, f64) {
+        (self.now / all.max(1.0), self.before / all_before.max(1.0))
+    }
 }
 
 /// Returns the largest difference, and the beginning of its value; the last of equal ones.
@@ -447,7 +461,10 @@ fn counts_of_values<'a>(
     before: Option<&'a BytesAccumulator>,
 ) -> Vec<CountsOfValue<'a>> {
     let mut both = BTreeMap::new();
-    let mut add = |bytes: &'a BytesAccumulator, is_now: bool| {
+    for (bytes, is_now) in [(now, true), (before, false)] {
+        let Some(bytes) = bytes else {
+            continue;
+        };
         for ValueFrequency { hash, value, count } in bytes.frequencies() {
             // One data set may have the value whole, and the other one its beginning.
             let key = (beginning(&value.bytes), hash);
@@ -456,15 +473,13 @@ fn counts_of_values<'a>(
                 now: 0.0,
                 before: 0.0,
             });
-            *(if is_now {
-                &mut counts.now
+            if is_now {
+                counts.now = count;
             } else {
-                &mut counts.before
-            }) = count;
+                counts.before = count;
+            }
         }
-    };
-    now.into_iter().for_each(|bytes| add(bytes, true));
-    before.into_iter().for_each(|bytes| add(bytes, false));
+    }
     both.into_values().collect()
 }
 
@@ -475,17 +490,21 @@ fn counts_of_values<'a>(
 /// JSD = (sum p log2(p / m) + sum q log2(q / m)) / 2,    m = (p + q) / 2
 /// ```
 fn divergence(shares: impl Iterator<Item = (f64, f64)>) -> f64 {
-    let term = |share: f64, mean: f64| {
-        if share > 0.0 {
-            share * (share / mean).log2()
-        } else {
-            0.0
-        }
-    };
-    let sum: f64 = shares
-        .map(|(a, b)| term(a, f64::midpoint(a, b)) + term(b, f64::midpoint(a, b)))
-        .sum();
-    (sum / 2.0).clamp(0.0, 1.0)
+    let terms = shares.map(|(a, b)| {
+        let mean = f64::midpoint(a, b);
+        divergence_term(a, mean) + divergence_term(b, mean)
+    });
+    (terms.sum::<f64>() / 2.0).clamp(0.0, 1.0)
+}
+
+/// Returns the term of a share in a sum of [`divergence`].
+#[inline]
+fn divergence_term(share: f64, mean: f64) -> f64 {
+    if share > 0.0 {
+        share * (share / mean).log2()
+    } else {
+        0.0
+    }
 }
 
 /// Aligns two histograms, and returns the shares of both in each part. A part lies between two

@@ -410,15 +410,11 @@ impl ComparedPart {
             let statistics = Statistics::collect(baseline, options, progress)?;
             Ok::<_, PartError>((statistics.into_state(), states(baseline, part)))
         });
-        let profiler = || examples.map(RecordProfiler::new);
         let none = Schema::default();
-        let (found, profilers) = Validation::validate_part(
-            shards,
-            schema.unwrap_or(&none),
-            options,
-            progress,
-            profiler,
-        )?;
+        let (found, profilers) =
+            Validation::validate_part(shards, schema.unwrap_or(&none), options, progress, || {
+                examples.map(RecordProfiler::new)
+            })?;
         let profile = examples
             .map(|examples| RecordProfiler::merged(examples, profilers.into_iter().flatten()));
         Ok(Self {
@@ -473,12 +469,8 @@ impl CommonOfParts {
     fn difference(&self, other: &Self) -> Option<String> {
         let own = self.named();
         let others = other.named();
-        let value = |of: &BTreeMap<String, String>, name: &str| {
-            of.get(name).map_or_else(|| "none".to_owned(), Clone::clone)
-        };
-        let values = |name: &str| format!("{} and {}", value(&own, name), value(&others, name));
         if own.get(COMMAND) != others.get(COMMAND) {
-            return Some(format!("commands: {}", values(COMMAND)));
+            return Some(format!("commands: {}", values_of(COMMAND, &own, &others)));
         }
         if self.count != other.count {
             return Some(format!(
@@ -493,7 +485,10 @@ impl CommonOfParts {
             .keys()
             .chain(others.keys())
             .find(|name| own.get(*name) != others.get(*name))?;
-        Some(format!("options: {name} is {}", values(name)))
+        Some(format!(
+            "options: {name} is {}",
+            values_of(name, &own, &others)
+        ))
     }
 
     /// Returns all options and settings by name.
@@ -518,6 +513,16 @@ impl CommonOfParts {
         named.extend(self.settings.clone());
         named
     }
+}
+
+/// Returns both values of an option or setting, in words.
+fn values_of(
+    name: &str,
+    own: &BTreeMap<String, String>,
+    others: &BTreeMap<String, String>,
+) -> String {
+    let [own, other] = [own, others].map(|named| named.get(name).map_or("none", String::as_str));
+    format!("{own} and {other}")
 }
 
 impl PartMerger {

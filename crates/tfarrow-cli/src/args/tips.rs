@@ -61,18 +61,14 @@ pub(crate) fn with_tips(mut error: Error, args: &[OsString]) -> Error {
 /// Whether the first argument that is no option of all commands is a statement, or an option that
 /// takes one.
 fn is_query(args: &[OsString]) -> bool {
-    let is_global =
-        |arg: &&str| matches!(*arg, "-q" | "--quiet" | "-v" | "--verbose" | "--no-pager");
-    let Some(first) = args
-        .iter()
-        .filter_map(|arg| arg.to_str())
-        .find(|arg| !is_global(arg))
+    let mut args = args.iter().filter_map(|arg| arg.to_str());
+    let Some(first) =
+        args.find(|arg| !matches!(*arg, "-q" | "--quiet" | "-v" | "--verbose" | "--no-pager"))
     else {
         return false;
     };
-    let is_end = |c: char| c.is_whitespace() || matches!(c, '\'' | '*');
     let word = first
-        .split(is_end)
+        .split(|c: char| c.is_whitespace() || matches!(c, '\'' | '*'))
         .next()
         .unwrap_or_default()
         .to_ascii_lowercase();

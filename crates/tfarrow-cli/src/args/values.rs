@@ -1,6 +1,6 @@
 //! Values of options: names, sizes, limits.
 
-use std::{iter, str::FromStr};
+use std::{iter, mem, str::FromStr};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tfarrow_codec::{Limit, Limits, NamedValue, RecordType, UnknownName};
@@ -72,18 +72,20 @@ pub(super) fn compressions() -> String {
 
 /// A limit and its value: a number, or a size.
 pub(super) fn limit(text: &str) -> Result<(Limit, usize), String> {
-    let known = || {
-        format!(
-            "expected NAME=N, such as record-bytes=64MB; there are {}",
-            Limit::names()
-        )
-    };
-    let (name, value) = text.split_once('=').ok_or_else(known)?;
-    let limit = name.trim().parse().map_err(|_| known())?;
+    let (name, value) = text.split_once('=').ok_or_else(wrong_limit)?;
+    let limit = name.trim().parse().map_err(|_| wrong_limit())?;
     Ok((
         limit,
         usize::try_from(size(value.trim())?).unwrap_or(usize::MAX),
     ))
+}
+
+/// The error of a text that is no limit.
+fn wrong_limit() -> String {
+    format!(
+        "expected NAME=N, such as record-bytes=64MB; there are {}",
+        Limit::names()
+    )
 }
 
 /// Names of columns or features, and globs of them.
@@ -99,16 +101,22 @@ impl NameList {
 
 /// Names that are separated by commas. A comma in the braces of a glob separates none.
 pub(super) fn names(text: &str) -> Result<NameList, String> {
+    let mut names = Vec::new();
+    let mut name = String::new();
     let mut depth = 0usize;
-    let is_end = |c: char| {
+    for c in text.chars() {
         match c {
+            ',' if depth == 0 => {
+                names.push(mem::take(&mut name));
+                continue;
+            }
             '{' => depth += 1,
             '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        c == ',' && depth == 0
-    };
-    let names: Vec<_> = text.split(is_end).map(str::to_owned).collect();
+        name.push(c);
+    }
+    names.push(name);
     if names.iter().any(String::is_empty) {
         return Err("expected names that are separated by commas".to_owned());
     }
@@ -182,14 +190,14 @@ pub fn size(text: &str) -> Result<u64, String> {
 /// # Errors
 /// The text has no host, or no port.
 pub fn host_and_port(text: &str) -> Result<(String, u16), String> {
-    let port = |port: &str| port.parse().ok().filter(|port| *port != 0);
-    match text
-        .rsplit_once(':')
-        .map(|(host, number)| (host, port(number)))
+    if let Some((host, port)) = text.rsplit_once(':')
+        && let Ok(port) = port.parse::<u16>()
+        && port != 0
+        && !host.is_empty()
     {
-        Some((host, Some(port))) if !host.is_empty() => Ok((host.to_owned(), port)),
-        _ => Err("expected HOST:PORT".to_owned()),
+        return Ok((host.to_owned(), port));
     }
+    Err("expected HOST:PORT".to_owned())
 }
 
 /// Checks the address of a scheduler.

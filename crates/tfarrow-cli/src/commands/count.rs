@@ -49,10 +49,11 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
             args.per_file,
         ))?)?;
     } else if args.per_file {
-        let line = |(shard, count): (&Shard, &u64)| {
-            format!("{count}\t{}", escape(&shard.path.to_string_lossy()))
-        };
-        let lines: Vec<_> = shards.iter().zip(&records).map(line).collect();
+        let mut lines = Vec::with_capacity(records.len());
+        for (shard, count) in shards.iter().zip(&records) {
+            let path = escape(&shard.path.to_string_lossy());
+            lines.push(format!("{count}\t{path}"));
+        }
         output::line(&lines.join("\n"))?;
     } else {
         output::line(&records.iter().sum::<u64>().to_string())?;
@@ -72,7 +73,6 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
 
 /// The number of records, with `per_file` also of each file.
 fn json(shards: &[Shard], records: &[u64], damage: &DamageReport, per_file: bool) -> Value {
-    let of_file = |(shard, count): (&Shard, &u64)| json!({"file": shard.path.to_string_lossy(), "records": count});
     let mut found = json!({
         "files": shards.len(),
         "records": records.iter().sum::<u64>(),
@@ -80,10 +80,11 @@ fn json(shards: &[Shard], records: &[u64], damage: &DamageReport, per_file: bool
         "skipped": skipped_json(damage),
     });
     if per_file && let Value::Object(fields) = &mut found {
-        fields.insert(
-            "per_file".to_owned(),
-            shards.iter().zip(records).map(of_file).collect(),
-        );
+        let mut files = Vec::with_capacity(records.len());
+        for (shard, count) in shards.iter().zip(records) {
+            files.push(json!({"file": shard.path.to_string_lossy(), "records": count}));
+        }
+        fields.insert("per_file".to_owned(), Value::Array(files));
     }
     found
 }

@@ -48,10 +48,13 @@ pub(crate) fn run(args: &Diff) -> Result<u8> {
         .zip(&found.skipped)
         .filter(|(_, skipped)| !skipped.is_empty())
         .collect();
-    let text = |name: &str, skipped| format!("{}: {}", escape(name), stderr::skipped_text(skipped));
-    skipped
-        .iter()
-        .for_each(|(name, skipped)| stderr::print(&text(name, skipped)));
+    for (name, skipped) in &skipped {
+        stderr::print(&format!(
+            "{}: {}",
+            escape(name),
+            stderr::skipped_text(skipped)
+        ));
+    }
     Ok(if found.is_equal() && skipped.is_empty() {
         SUCCESS
     } else {

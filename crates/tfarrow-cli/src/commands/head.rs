@@ -422,16 +422,14 @@ impl<'a> Record<'a> {
         let (Some(from), Some(to)) = (offsets.get(self.row), offsets.get(self.row + 1)) else {
             return Vec::new();
         };
-        let example = |row| {
-            let record_type = RecordType::Example;
-            Record {
+        (*from..*to)
+            .map(|row| Record {
                 columns: &column.of_examples,
                 row: row as usize,
-                record_type,
+                record_type: RecordType::Example,
                 style: self.style,
-            }
-        };
-        (*from..*to).map(example).collect()
+            })
+            .collect()
     }
 
     /// The features of the record in this role, by name.

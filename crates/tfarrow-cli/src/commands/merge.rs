@@ -129,19 +129,17 @@ impl Merge {
                 .or(settings.format.as_deref()),
             FORMAT,
         )?;
-        let known = || {
-            F::value_variants()
-                .iter()
-                .filter_map(ValueEnum::to_possible_value)
-        };
-        let known = || {
-            known()
-                .map(|value| value.get_name().to_owned())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        Ok(F::from_str(name, false)
-            .map_err(|_| Usage(format!("there is no format {name}; there are {}", known())))?)
+        if let Ok(format) = F::from_str(name, false) {
+            return Ok(format);
+        }
+        let mut known = Vec::new();
+        for format in F::value_variants() {
+            if let Some(value) = format.to_possible_value() {
+                known.push(value.get_name().to_owned());
+            }
+        }
+        let known = known.join(", ");
+        Err(Usage(format!("there is no format {name}; there are {known}")).into())
     }
 }
 
@@ -151,10 +149,10 @@ fn read(parts: &[String]) -> Result<MergedResult> {
     stderr::skipped_files(&found.skipped_files, &found.missing);
     let mut merger = PartMerger::default();
     for shard in &found.shards {
-        let name = || shard.path.display().to_string();
+        let name = shard.path.display();
         let part = PartialResult::from_bytes(&shard.read_all(PartialResult::MAGIC, MAX_BYTES)?)
-            .with_context(name)?;
-        merger.add(part).with_context(name)?;
+            .with_context(|| name.to_string())?;
+        merger.add(part).with_context(|| name.to_string())?;
     }
     Ok(merger.finish()?)
 }

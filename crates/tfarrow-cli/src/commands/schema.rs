@@ -117,10 +117,9 @@ fn detected_message(
         return Ok(Some((message, schema)));
     }
     // In a store, the files of other parts have no local copies.
-    let has_metadata = |shard: &&Shard| {
+    let Some(shard) = shards.iter().find(|shard| {
         matches!(shard.format, ShardFormat::Parquet | ShardFormat::Arrow) && !shard.is_remote()
-    };
-    let Some(shard) = shards.iter().find(has_metadata) else {
+    }) else {
         return Ok(None);
     };
     let Some(schema) = schema_within(shard, limits)? else {

@@ -211,7 +211,6 @@ fn baseline(
     baseline: &[String],
     looking: &Looking,
 ) -> Result<Option<Statistics>> {
-    let has_input = |sources: &[String]| sources.iter().any(|source| source == "-");
     if has_input(sources) && has_input(baseline) {
         return Err(Usage(
             "standard input can be read only once: name a file for the data set or the baseline"
@@ -224,6 +223,11 @@ fn baseline(
     } else {
         Some(stats::collect(baseline, looking)?)
     })
+}
+
+/// Whether standard input is one of the sources.
+fn has_input(sources: &[String]) -> bool {
+    sources.iter().any(|source| source == "-")
 }
 
 /// Maximum size of a schema in a store, in bytes.

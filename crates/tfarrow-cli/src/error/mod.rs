@@ -3,9 +3,7 @@
 mod remedy;
 
 use std::{
-    env,
-    error::Error,
-    io,
+    env, io,
     panic::{self, AssertUnwindSafe},
 };
 
@@ -40,15 +38,13 @@ pub(crate) struct InvalidOption(#[source] pub(crate) DataFusionError);
 /// Whether the command line is invalid, rather than the data or the machine: also where an output
 /// of it exists.
 pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
-    let exists = |cause: &(dyn Error + 'static)| {
-        cause
-            .downcast_ref::<tfarrow_dataset::Error>()
-            .is_some_and(|error| matches!(error.kind(), ErrorKind::Exists))
-    };
     error.is::<Usage>()
         || error.is::<UnsupportedFormat>()
         || error.is::<InvalidOption>()
-        || error.chain().any(exists)
+        || error.chain().any(|cause| {
+            let error = cause.downcast_ref::<tfarrow_dataset::Error>();
+            error.is_some_and(|error| matches!(error.kind(), ErrorKind::Exists))
+        })
 }
 
 /// An error of a statement, with advice.
@@ -92,10 +88,10 @@ pub(crate) fn catch_panic(run: impl FnOnce() -> anyhow::Result<u8>) -> anyhow::R
 
 /// Whether the reader of the output has closed it, which is not a failure.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-    error
-        .chain()
-        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
+    error.chain().any(|cause| {
+        let error = cause.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
 }
 
 /// The result of a write; success where the reader of the output has closed it, for commands that

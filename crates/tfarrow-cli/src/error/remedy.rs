@@ -16,7 +16,8 @@ pub(crate) fn remedy(error: &anyhow::Error) -> String {
 /// The option that reads the records, for the end of a message about an error that does not end the
 /// command; empty if there is none.
 pub(crate) fn reading_remedy(error: &tfarrow_dataset::Error) -> String {
-    let is_reading = |remedy: &Remedy| {
+    let mut remedies = error.remedies();
+    remedies.retain(|remedy| {
         matches!(
             remedy,
             Remedy::ReadAs(_)
@@ -24,8 +25,7 @@ pub(crate) fn reading_remedy(error: &tfarrow_dataset::Error) -> String {
                 | Remedy::WidenToList
                 | Remedy::WidenToBinary
         )
-    };
-    let remedies: Vec<_> = error.remedies().into_iter().filter(is_reading).collect();
+    });
     sentence(&remedies)
 }
 

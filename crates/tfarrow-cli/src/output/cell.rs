@@ -32,17 +32,13 @@ pub(super) fn quoted_cells(
     row: usize,
     full: bool,
 ) -> io::Result<Vec<Option<String>>> {
-    let quoted = |cell: String| {
-        if cell == NULL {
-            format!("\"{NULL}\"")
-        } else {
-            cell
+    let mut cells = cells(batch, row, full)?;
+    for cell in cells.iter_mut().flatten() {
+        if *cell == NULL {
+            *cell = format!("\"{NULL}\"");
         }
-    };
-    Ok(cells(batch, row, full)?
-        .into_iter()
-        .map(|cell| cell.map(quoted))
-        .collect())
+    }
+    Ok(cells)
 }
 
 /// The cells of a row.
@@ -144,9 +140,12 @@ fn write_text(out: &mut String, text: &str, full: bool, nested: bool) {
         escape(text)
     };
     // In a list, an empty text or one with a comma would be ambiguous.
-    let is_ambiguous =
-        || text.is_empty() || text.contains([',', '"', '[', ']', '{', '}']) || text.trim() != text;
-    if nested && (text == NULL || is_ambiguous()) {
+    let is_quoted = nested
+        && (text == NULL
+            || text.is_empty()
+            || text.contains([',', '"', '[', ']', '{', '}'])
+            || text.trim() != text);
+    if is_quoted {
         out.push('"');
         out.push_str(&text.replace('"', "\\\""));
         out.push('"');

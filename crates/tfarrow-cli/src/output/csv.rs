@@ -80,8 +80,10 @@ impl Rows for Csv {
 fn text(line: &mut Vec<u8>, value: &str, style: Quoting) {
     let escaped = style.escape.then(|| escape_except(value, &['\n', '\t']));
     let value = escaped.as_deref().unwrap_or(value);
-    let plain = |c: char| c != style.delimiter && !matches!(c, '"' | '\n' | '\r');
-    if !value.is_empty() && value.chars().all(plain) && value.trim().len() == value.len() {
+    let is_plain = value
+        .chars()
+        .all(|c| c != style.delimiter && !matches!(c, '"' | '\n' | '\r'));
+    if !value.is_empty() && is_plain && value.trim().len() == value.len() {
         return line.extend_from_slice(value.as_bytes());
     }
     line.push(b'"');

@@ -31,10 +31,13 @@ impl Lines {
             .map(|name| name.width())
             .max()
             .unwrap_or_default();
-        let aligned = |name: &String| format!("{}{name}", " ".repeat(width - name.width()));
+        let names = names
+            .iter()
+            .map(|name| format!("{}{name}", " ".repeat(width - name.width())))
+            .collect();
         Self {
             out,
-            names: names.iter().map(aligned).collect(),
+            names,
             screen,
             full,
         }

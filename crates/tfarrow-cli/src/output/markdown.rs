@@ -26,12 +26,13 @@ impl Markdown {
                 .iter()
                 .map(|field| Some(escape_except(field.name(), &['\n']))),
         )?;
-        let rule = |number| if number { "--:" } else { "---" };
         line(
             &mut out,
-            fields
-                .iter()
-                .map(|field| Some(rule(is_number(field.data_type())).to_owned())),
+            fields.iter().map(|field| {
+                let is_number = is_number(field.data_type());
+                let rule = if is_number { "--:" } else { "---" };
+                Some(rule.to_owned())
+            }),
         )?;
         Ok(Self { out })
     }

@@ -55,10 +55,6 @@ pub(crate) fn rows(
 ) -> io::Result<Box<dyn Rows>> {
     let out = to.writer();
     let screen = to.screen().with_width(view.width);
-    let quoting = |delimiter| csv::Quoting {
-        delimiter,
-        escape: to.is_terminal(),
-    };
     let most = screen
         .width
         .and((view.max_rows > 0 && !view.full).then_some(view.max_rows));
@@ -67,12 +63,20 @@ pub(crate) fn rows(
         Format::Line => Box::new(lines::Lines::new(out, schema, screen, view.full)),
         Format::Markdown => Box::new(markdown::Markdown::new(out, schema)?),
         Format::Html => Box::new(html::Html::new(out, schema)?),
-        Format::Csv => Box::new(csv::Csv::new(out, schema, quoting(','))?),
-        Format::Tsv => Box::new(csv::Csv::new(out, schema, quoting('\t'))?),
+        Format::Csv => Box::new(csv::Csv::new(out, schema, quoting(',', to))?),
+        Format::Tsv => Box::new(csv::Csv::new(out, schema, quoting('\t', to))?),
         Format::Json => Box::new(json::Json::new(out, schema, false)?),
         Format::Ndjson => Box::new(json::Json::new(out, schema, true)?),
         Format::Parquet => Box::new(columnar::Parquet::new(out, schema)?),
         Format::Arrow => Box::new(columnar::Arrow::new(out, schema)?),
         Format::Tfrecord => Box::new(tfrecord::TfRecord::new(out, schema)?),
     })
+}
+
+/// The quoting of text for a destination.
+fn quoting(delimiter: char, to: &Sink) -> csv::Quoting {
+    csv::Quoting {
+        delimiter,
+        escape: to.is_terminal(),
+    }
 }

@@ -18,7 +18,6 @@ use ballista_core::{
 };
 use datafusion::{
     common::exec_datafusion_err,
-    config::ConfigEntry,
     error::{DataFusionError, Result},
     prelude::SessionConfig,
 };
@@ -74,17 +73,19 @@ impl ClusterJob {
         config: &SessionConfig,
     ) -> Result<Self> {
         let connection = connection.clone();
-        let is_of_engine =
-            |entry: &ConfigEntry| !entry.key.starts_with("tfarrow.") && entry.value.is_some();
-        let entries = config.options().entries().into_iter().filter(is_of_engine);
-        let mut request = Request::new(ExecuteQueryParams {
-            session_id: connection.session.clone(),
-            settings: entries
-                .map(|entry| KeyValuePair {
+        let mut settings = Vec::new();
+        for entry in config.options().entries() {
+            // Those of the engine that are set.
+            if !entry.key.starts_with("tfarrow.") && entry.value.is_some() {
+                settings.push(KeyValuePair {
                     key: entry.key,
                     value: entry.value,
-                })
-                .collect(),
+                });
+            }
+        }
+        let mut request = Request::new(ExecuteQueryParams {
+            session_id: connection.session.clone(),
+            settings,
             operation_id: uuid::Uuid::now_v7().to_string(),
             query: Some(Query::PhysicalPlan(plan)),
         });

@@ -87,10 +87,12 @@ impl BallistaClientPool for Connections {
             }
         };
         let pool = self.clone();
-        let give_back = move |client| {
-            pool.with(|idle| idle.entry(key).or_default().push((client, Instant::now())))
-        };
-        Ok(PooledClient::new(client, Box::new(give_back)))
+        Ok(PooledClient::new(
+            client,
+            Box::new(move |client| {
+                pool.with(|idle| idle.entry(key).or_default().push((client, Instant::now())))
+            }),
+        ))
     }
 
     async fn evict_idle(&self) {

@@ -149,14 +149,8 @@ fn process_config(
     work_folder: &WorkFolder,
     jobs: RunningJobs,
 ) -> Result<ExecutorProcessConfig> {
-    let folder = |name: &str| -> Result<PathBuf> {
-        let folder = work_folder.path().join(name);
-        std::fs::create_dir(&folder)
-            .map_err(|error| exec_datafusion_err!("{}: {error}", folder.display()))?;
-        Ok(folder)
-    };
-    let results = folder("results")?;
-    let spills = folder("spills")?;
+    let results = create_folder(work_folder, "results")?;
+    let spills = create_folder(work_folder, "spills")?;
     let Some(results) = results.to_str().map(ToOwned::to_owned) else {
         return Err(exec_datafusion_err!(
             "{}: the name is not UTF-8",
@@ -200,4 +194,12 @@ fn process_config(
         override_arrow_flight_service: Some(fetch_service(options.tls)),
         ..ExecutorProcessConfig::default()
     })
+}
+
+/// Creates a folder in the work folder.
+fn create_folder(work_folder: &WorkFolder, name: &str) -> Result<PathBuf> {
+    let folder = work_folder.path().join(name);
+    std::fs::create_dir(&folder)
+        .map_err(|error| exec_datafusion_err!("{}: {error}", folder.display()))?;
+    Ok(folder)
 }

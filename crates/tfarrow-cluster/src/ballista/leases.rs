@@ -62,10 +62,9 @@ impl Leases {
 
     /// Removes the leases whose clients are gone, and returns their jobs.
     pub(crate) fn take_expired(&self, now: Instant) -> Vec<String> {
-        let is_expired = |lease: &Lease| now.saturating_duration_since(lease.renewed) >= LEASE;
         self.by_job
             .lock()
-            .extract_if(|_, lease| is_expired(lease))
+            .extract_if(|_, lease| now.saturating_duration_since(lease.renewed) >= LEASE)
             .map(|(job, _)| job)
             .collect()
     }

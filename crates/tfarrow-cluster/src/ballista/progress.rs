@@ -36,34 +36,24 @@ pub(crate) fn scan_tasks(graph: &dyn ExecutionGraph) -> (usize, usize) {
 /// Number of finished tasks of a stage that scans files, and of all of them. Each partition is a
 /// task.
 fn scan_tasks_of(stage: &ExecutionStage) -> (usize, usize) {
-    let counted = |plan: &Arc<dyn ExecutionPlan>, finished, all| {
-        if scans(plan) { (finished, all) } else { (0, 0) }
+    let (plan, finished, all) = match stage {
+        ExecutionStage::Running(stage) => (&stage.plan, finished_tasks(stage), stage.partitions),
+        ExecutionStage::Successful(stage) => (&stage.plan, stage.partitions, stage.partitions),
+        ExecutionStage::Resolved(stage) => (&stage.plan, 0, stage.partitions),
+        ExecutionStage::UnResolved(stage) => {
+            let partitions = stage.plan.output_partitioning().partition_count();
+            (&stage.plan, 0, partitions)
+        }
+        ExecutionStage::Failed(_) => return (0, 0),
     };
-    match stage {
-        ExecutionStage::Running(stage) => {
-            counted(&stage.plan, finished_tasks(stage), stage.partitions)
-        }
-        ExecutionStage::Successful(stage) => {
-            counted(&stage.plan, stage.partitions, stage.partitions)
-        }
-        ExecutionStage::Resolved(stage) => counted(&stage.plan, 0, stage.partitions),
-        ExecutionStage::UnResolved(stage) => counted(
-            &stage.plan,
-            0,
-            stage.plan.output_partitioning().partition_count(),
-        ),
-        ExecutionStage::Failed(_) => (0, 0),
-    }
+    if scans(plan) { (finished, all) } else { (0, 0) }
 }
 
 fn finished_tasks(stage: &RunningStage) -> usize {
-    let is_finished =
-        |status: &task_status::Status| matches!(status, task_status::Status::Successful(_));
-    stage
-        .task_infos
-        .iter()
-        .filter(|task| is_finished(&task.task_status))
-        .count()
+    let tasks = stage.task_infos.iter();
+    let finished =
+        tasks.filter(|task| matches!(&task.task_status, task_status::Status::Successful(_)));
+    finished.count()
 }
 
 fn scans(plan: &Arc<dyn ExecutionPlan>) -> bool {

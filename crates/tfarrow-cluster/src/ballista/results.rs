@@ -36,29 +36,30 @@ pub(crate) struct Results {
 impl Results {
     /// The results at these places; `None` if there are those of two attempts of a task.
     pub(crate) fn new(mut locations: Vec<PartitionLocation>, tls: Option<Tls>) -> Option<Self> {
-        let id = |location: &PartitionLocation| {
-            let partition = location.partition_id.as_ref();
-            (
-                partition.map(|partition| (partition.stage_id, partition.partition_id)),
-                location.map_partition_id,
-            )
-        };
-        if has_attempts(locations.iter().map(id)) {
+        if has_attempts(locations.iter().map(task_of)) {
             return None;
         }
-        locations.sort_by_key(id);
+        locations.sort_by_key(task_of);
         Some(Self { locations, tls })
     }
 
     /// Fetches the rows.
     pub(crate) fn fetch(self) -> BoxStream<'static, Result<RecordBatch>> {
-        let fetched = move |location| fetch(location, self.tls.clone());
         stream::iter(self.locations)
-            .map(fetched)
+            .map(move |location| fetch(location, self.tls.clone()))
             .buffered(REQUESTS)
             .try_flatten()
             .boxed()
     }
+}
+
+/// The stage and the partition, if the scheduler gave them, and the task of a result.
+fn task_of(location: &PartitionLocation) -> (Option<(u32, u32)>, u32) {
+    let partition = location.partition_id.as_ref();
+    (
+        partition.map(|partition| (partition.stage_id, partition.partition_id)),
+        location.map_partition_id,
+    )
 }
 
 /// Returns whether there are results of two attempts of a task, by the stage, the partition and the

@@ -68,16 +68,14 @@ impl SchedulerService {
     pub(crate) fn new(server: SchedulerServer<LogicalPlanNode, PhysicalPlanNode>) -> Self {
         let tasks = server.state.task_manager.clone();
         let executors = server.state.executor_manager.clone();
-        let graph_of = move |job: &str| {
-            tasks
-                .get_running_job_cache()
-                .get(job)
-                .map(|job| Arc::clone(&job.execution_graph))
-        };
         Self {
             server: Arc::new(server),
             executors,
-            graph_of: Arc::new(graph_of),
+            graph_of: Arc::new(move |job: &str| {
+                let running = tasks.get_running_job_cache();
+                let job = running.get(job)?;
+                Some(Arc::clone(&job.execution_graph))
+            }),
             leases: Arc::default(),
             busy: Arc::default(),
         }
@@ -137,15 +135,12 @@ impl SchedulerService {
 
     /// Number of cores of all executors.
     async fn cores(&self) -> Result<usize, Status> {
-        let cores = |executor: &ExecutorMetadata| {
-            usize::try_from(executor.specification.vcores).unwrap_or(usize::MAX)
-        };
-        Ok(self
-            .executors()
-            .await?
-            .iter()
-            .map(cores)
-            .fold(0, usize::saturating_add))
+        let mut cores = 0_usize;
+        for executor in self.executors().await? {
+            let own = usize::try_from(executor.specification.vcores).unwrap_or(usize::MAX);
+            cores = cores.saturating_add(own);
+        }
+        Ok(cores)
     }
 }
 

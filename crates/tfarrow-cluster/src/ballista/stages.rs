@@ -7,9 +7,8 @@ use ballista_core::{
     JobId,
     error::BallistaError,
     execution_plans::ShuffleReaderExec,
-    serde::{
-        protobuf::{RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport},
-        scheduler::PartitionLocation,
+    serde::protobuf::{
+        RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport,
     },
 };
 use ballista_executor::execution_engine::{
@@ -200,17 +199,19 @@ pub(crate) fn writes_files(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
 
 /// Returns whether a plan reads the results of two attempts of a task.
 fn reads_two_attempts(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let task = |location: &PartitionLocation| {
-        let id = &location.partition_id;
-        (id.stage_id, id.partition_id, location.map_partition_id)
-    };
     plan.exists(|node| {
-        let reader = node.downcast_ref::<ShuffleReaderExec>();
-        Ok(reader.is_some_and(|reader| {
-            reader
-                .partition
-                .iter()
-                .any(|locations| has_attempts(locations.iter().map(task)))
-        }))
+        let Some(reader) = node.downcast_ref::<ShuffleReaderExec>() else {
+            return Ok(false);
+        };
+        for locations in reader.partition.iter() {
+            let tasks = locations.iter().map(|location| {
+                let id = &location.partition_id;
+                (id.stage_id, id.partition_id, location.map_partition_id)
+            });
+            if has_attempts(tasks) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     })
 }

@@ -34,14 +34,10 @@ impl Tls {
     /// # Errors
     /// A file cannot be read.
     pub fn read(folder: &Path) -> Result<Self> {
-        let read = |name| {
-            let path = folder.join(name);
-            fs::read(&path).map_err(|error| exec_datafusion_err!("{}: {error}", path.display()))
-        };
-        let identity = Identity::from_pem(read("tls.crt")?, read("tls.key")?);
+        let identity = Identity::from_pem(pem(folder, "tls.crt")?, pem(folder, "tls.key")?);
         Ok(Self {
             identity,
-            authority: Certificate::from_pem(read("ca.crt")?),
+            authority: Certificate::from_pem(pem(folder, "ca.crt")?),
         })
     }
 
@@ -75,6 +71,12 @@ impl Tls {
     pub(crate) fn endpoint_override(self, config: Option<GrpcClientConfig>) -> EndpointOverrideFn {
         Arc::new(move |endpoint| self.secured(&endpoint, config.as_ref()))
     }
+}
+
+/// Reads a file of a folder, which is in PEM.
+fn pem(folder: &Path, name: &str) -> Result<Vec<u8>> {
+    let path = folder.join(name);
+    fs::read(&path).map_err(|error| exec_datafusion_err!("{}: {error}", path.display()))
 }
 
 /// The settings of connections that fetch rows. Ballista has none: a process would wait without end

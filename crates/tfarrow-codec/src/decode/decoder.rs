@@ -129,15 +129,16 @@ impl ReaderBuilder {
     /// Maximum number of rows and of bytes of records in a batch, for readers that get records from
     /// elsewhere.
     pub fn batch_limits(&self) -> (usize, usize) {
-        let of = |index: &usize| {
-            self.schema
-                .fields()
-                .get(*index)
-                .map_or(1, |field| array_count(&[Arc::clone(field)].into()))
-        };
+        let fields = self.schema.fields();
         let columns = match &self.options.projection {
-            Some(projection) => projection.iter().map(of).sum(),
-            None => array_count(self.schema.fields()),
+            Some(projection) => projection
+                .iter()
+                .map(|index| match fields.get(*index) {
+                    Some(field) => array_count(&[Arc::clone(field)].into()),
+                    None => 1,
+                })
+                .sum(),
+            None => array_count(fields),
         };
         (
             self.batch_size.min(BATCH_CELLS / columns.max(1)).max(1),

@@ -121,13 +121,12 @@ impl Differ {
     /// Creates a comparer of `record_type` messages. Records of the type [`Raw`](RecordType::Raw)
     /// are compared as Examples; compare their bytes instead.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
-        let keys = || Keys::new([], limits);
         let left = FoundFeatures::default();
         let right = FoundFeatures::default();
         let ignored = IgnoredFeatures::default();
         Self {
             record_type,
-            keys: [keys(), keys()],
+            keys: [Keys::new([], limits), Keys::new([], limits)],
             left,
             right,
             tolerance: None,
@@ -270,13 +269,14 @@ impl Differ {
 
     /// Returns the numbers of the keys that either record has, ordered by name.
     fn ids(&self, side: Side) -> Vec<usize> {
-        let of = |found: &FoundFeatures| {
-            let slots = found.slots[side as usize].iter().enumerate();
-            slots
-                .filter_map(|(id, slot)| slot.map(|_| id))
-                .collect::<Vec<_>>()
-        };
-        let ids: BTreeSet<_> = of(&self.left).into_iter().chain(of(&self.right)).collect();
+        let mut ids = BTreeSet::new();
+        for found in [&self.left, &self.right] {
+            for (id, slot) in found.slots[side as usize].iter().enumerate() {
+                if slot.is_some() {
+                    ids.insert(id);
+                }
+            }
+        }
         let mut ids: Vec<_> = ids.into_iter().collect();
         ids.sort_by_key(|id| self.keys[side as usize].names().get(*id));
         ids
@@ -345,7 +345,6 @@ fn differ(
     other: &List,
     tolerance: Option<Tolerance>,
 ) -> Option<DifferenceKind> {
-    let value = |bits: &u32| FeatureValue::Float(*bits);
     match (one, other) {
         (List::Unset, List::Unset) => None,
         (List::Bytes(one), List::Bytes(other)) => first(step, [one, other], Vec::eq, |value| {
@@ -356,9 +355,11 @@ fn differ(
                 step,
                 [one, other],
                 |one, other| tolerance.holds(*one, *other),
-                value,
+                |bits| FeatureValue::Float(*bits),
             ),
-            None => first(step, [one, other], u32::eq, value),
+            None => first(step, [one, other], u32::eq, |bits| {
+                FeatureValue::Float(*bits)
+            }),
         },
         (List::Int64(one), List::Int64(other)) => first(step, [one, other], i64::eq, |value| {
             FeatureValue::Int64(*value)

@@ -41,17 +41,20 @@ impl RecordKey {
 fn values(bytes: &mut &[u8]) -> Option<Vec<FeatureValue>> {
     let kind = take::<1>(bytes)?[0];
     let count = u32::from_le_bytes(take(bytes)?);
-    let value = |_| match Kind::ALL.get(usize::from(kind))? {
-        Kind::Int64 => take(bytes).map(|bytes| FeatureValue::Int64(i64::from_le_bytes(bytes))),
-        Kind::Float => take(bytes).map(|bytes| FeatureValue::Float(u32::from_le_bytes(bytes))),
-        Kind::Bytes => {
-            let len = u32::from_le_bytes(take(bytes)?) as usize;
-            let (value, rest) = bytes.split_at_checked(len)?;
-            *bytes = rest;
-            Some(FeatureValue::Bytes(value.to_vec()))
-        }
-    };
-    (0..count).map(value).collect()
+    let mut values = Vec::new();
+    for _ in 0..count {
+        values.push(match Kind::ALL.get(usize::from(kind))? {
+            Kind::Int64 => FeatureValue::Int64(i64::from_le_bytes(take(bytes)?)),
+            Kind::Float => FeatureValue::Float(u32::from_le_bytes(take(bytes)?)),
+            Kind::Bytes => {
+                let len = u32::from_le_bytes(take(bytes)?) as usize;
+                let (value, rest) = bytes.split_at_checked(len)?;
+                *bytes = rest;
+                FeatureValue::Bytes(value.to_vec())
+            }
+        });
+    }
+    Some(values)
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
@@ -139,8 +142,6 @@ fn write(list: &List, bytes: &mut Vec<u8>) -> bool {
         return false;
     };
     bytes.push(kind as u8);
-    // A record has less than 4 GiB.
-    let length = |len: usize| (len as u32).to_le_bytes();
     match list {
         List::Unset => {}
         List::Int64(values) => {
@@ -164,6 +165,11 @@ fn write(list: &List, bytes: &mut Vec<u8>) -> bool {
         }
     }
     true
+}
+
+/// A number of values, or of bytes, in a key. A record has less than 4 GiB.
+fn length(len: usize) -> [u8; 4] {
+    (len as u32).to_le_bytes()
 }
 
 /// The bits of a float in a key: those of one NaN, and those of 0.0 for -0.0.

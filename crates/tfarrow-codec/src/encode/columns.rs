@@ -98,11 +98,16 @@ fn steps_of(
 ) -> Result<Box<dyn Steps>> {
     let (steps, inner) = lists::split(array)?;
     let (mut lists, items) = lists::split(&inner)?;
-    let row_of = |step| steps.list_of(step);
-    let items = items_of(plan, &mut lists, &items, &row_of, ledger)?;
+    let items = items_of(
+        plan,
+        &mut lists,
+        &items,
+        &|step| steps.list_of(step),
+        ledger,
+    )?;
     let typed = typed(plan, items);
     if typed.is_none() {
-        check_kind(&lists, &row_of, ledger)?;
+        check_kind(&lists, &|step| steps.list_of(step), ledger)?;
         lists.nullify_all();
     }
     let (values, items) = typed.unwrap_or_else(no_values);
@@ -136,13 +141,7 @@ pub(super) fn check_joins(
         let differs = others
             .iter()
             .any(|part| part.steps().get(row).as_ref().map(Range::len) != count);
-        let lists = |step| {
-            parts
-                .iter()
-                .filter(|part| part.list(row, step).is_some())
-                .count()
-        };
-        if differs || (0..count.unwrap_or(0)).any(|step| lists(step) > 1) {
+        if differs || have_two_lists(parts, row, count.unwrap_or(0)) {
             ledger.refuse(
                 row,
                 "steps that differ from those of its other columns",
@@ -156,6 +155,20 @@ pub(super) fn check_joins(
         times,
     );
     Ok(())
+}
+
+/// Returns whether several columns have a list for one of the first `count` steps of a row.
+fn have_two_lists(parts: &[Box<dyn Steps>], row: usize, count: usize) -> bool {
+    for step in 0..count {
+        let lists = parts
+            .iter()
+            .filter(|part| part.list(row, step).is_some())
+            .count();
+        if lists > 1 {
+            return true;
+        }
+    }
+    false
 }
 
 /// Checks that a feature has a value in at most one of its columns.
@@ -346,20 +359,31 @@ pub(super) fn bytes_of<'a>(
     array: &'a ArrayRef,
     values: Option<Values>,
 ) -> Box<dyn Fn(usize) -> &'a [u8] + 'a> {
-    let valid = |row| array.is_valid(row);
     match values {
         Some(Values::Binary) => {
             let array = array.as_binary::<i32>();
-            Box::new(move |row| if valid(row) { array.value(row) } else { &[] })
+            Box::new(move |row| {
+                if array.is_valid(row) {
+                    array.value(row)
+                } else {
+                    &[]
+                }
+            })
         }
         Some(Values::BinaryView) => {
             let array = array.as_binary_view();
-            Box::new(move |row| if valid(row) { array.value(row) } else { &[] })
+            Box::new(move |row| {
+                if array.is_valid(row) {
+                    array.value(row)
+                } else {
+                    &[]
+                }
+            })
         }
         Some(Values::Utf8) => {
             let array = array.as_string::<i32>();
             Box::new(move |row| {
-                if valid(row) {
+                if array.is_valid(row) {
                     array.value(row).as_bytes()
                 } else {
                     &[]
@@ -369,7 +393,7 @@ pub(super) fn bytes_of<'a>(
         Some(Values::Utf8View) => {
             let array = array.as_string_view();
             Box::new(move |row| {
-                if valid(row) {
+                if array.is_valid(row) {
                     array.value(row).as_bytes()
                 } else {
                     &[]

@@ -154,21 +154,20 @@ fn fixed(array: &FixedSizeListArray) -> Result<(Lists, ArrayRef)> {
 ///
 /// # Errors
 /// [`ErrorKind::Limit`] for an offset of 2^31 or more.
-fn narrow(mut ends: impl Iterator<Item = usize>) -> Result<ScalarBuffer<i32>> {
-    let limit = i32::MAX as u64;
-    let refuse = |found| {
-        Error::usage(ErrorKind::Limit {
-            what: "values in one column of a batch",
-            limit,
-            found,
-            name: None,
-        })
-    };
-    let narrowed = ends.try_fold(Vec::new(), |mut offsets, end| {
-        offsets.push(i32::try_from(end).map_err(|_| refuse(end as u64))?);
-        Ok::<_, Error>(offsets)
-    });
-    narrowed.map(ScalarBuffer::from)
+fn narrow(ends: impl Iterator<Item = usize>) -> Result<ScalarBuffer<i32>> {
+    let mut offsets = Vec::new();
+    for end in ends {
+        let Ok(offset) = i32::try_from(end) else {
+            return Err(Error::usage(ErrorKind::Limit {
+                what: "values in one column of a batch",
+                limit: i32::MAX as u64,
+                found: end as u64,
+                name: None,
+            }));
+        };
+        offsets.push(offset);
+    }
+    Ok(ScalarBuffer::from(offsets))
 }
 
 impl Lists {
@@ -266,11 +265,13 @@ impl Lists {
 fn kept(offsets: &[i32], nulls: &NullBuffer) -> ScalarBuffer<i32> {
     let mut before = 0;
     let mut count = 0;
-    let offset = |offset: &i32| {
-        let between = nulls.slice(before, *offset as usize - before);
+    let mut kept = Vec::with_capacity(offsets.len());
+    for offset in offsets {
+        let end = *offset as usize;
+        let between = nulls.slice(before, end - before);
         count += (between.len() - between.null_count()) as i32;
-        before = *offset as usize;
-        count
-    };
-    offsets.iter().map(offset).collect()
+        before = end;
+        kept.push(count);
+    }
+    ScalarBuffer::from(kept)
 }

@@ -114,18 +114,16 @@ enum ValueSource<'a> {
 
 impl<'a> MessageSource<'a> {
     fn new(plan: &'a MessagePlan, columns: &'a [ArrayRef]) -> Result<Self, ErrorKind> {
-        let column = |field: &'a FieldPlan| {
-            let column = field.column.as_ref()?;
-            Some(FieldSource::new(field, column, columns.get(column.index)?))
-        };
-        Ok(Self {
-            plan,
-            fields: plan
-                .fields
-                .iter()
-                .filter_map(column)
-                .collect::<Result<_, _>>()?,
-        })
+        let mut fields = Vec::new();
+        for field in &plan.fields {
+            let Some(column) = &field.column else {
+                continue;
+            };
+            if let Some(array) = columns.get(column.index) {
+                fields.push(FieldSource::new(field, column, array)?);
+            }
+        }
+        Ok(Self { plan, fields })
     }
 
     /// Appends the fields of the message at `index`.
@@ -160,36 +158,32 @@ impl<'a> FieldSource<'a> {
         column: &'a ColumnOfField,
         array: &'a ArrayRef,
     ) -> Result<Self, ErrorKind> {
-        let (offsets, values): (Option<&[i32]>, &ArrayRef) = match array.data_type() {
-            DataType::List(_) => (
-                Some(array.as_list::<i32>().value_offsets()),
-                array.as_list::<i32>().values(),
-            ),
-            _ => (None, array),
+        let (offsets, item_nulls, values) = match array.data_type() {
+            DataType::List(_) => {
+                let lists = array.as_list::<i32>();
+                let values = ValueSource::new(&column.value, lists.values())?;
+                let item_nulls = lists.values().logical_nulls();
+                (Some(lists.value_offsets()), item_nulls, values)
+            }
+            DataType::Map(..) => {
+                let map = array.as_map();
+                let ValuePlan::Message { plan, .. } = &column.value else {
+                    return Err(internal());
+                };
+                let entries = MessageSource::new(plan, map.entries().columns())?;
+                let values = ValueSource::Messages(entries, false);
+                (Some(map.value_offsets()), None, values)
+            }
+            _ => (None, None, ValueSource::new(&column.value, array)?),
         };
-        let arity = column.arity;
-        let nulls = array.logical_nulls();
-        let item_nulls = offsets.and_then(|_| values.logical_nulls());
-        let source = |offsets, values| Self {
+        Ok(Self {
             field,
-            arity,
-            nulls,
+            arity: column.arity,
+            nulls: array.logical_nulls(),
             offsets,
             item_nulls,
             values,
-        };
-        if let DataType::Map(..) = array.data_type() {
-            let map = array.as_map();
-            let ValuePlan::Message { plan, .. } = &column.value else {
-                return Err(internal());
-            };
-            let entries = MessageSource::new(plan, map.entries().columns())?;
-            return Ok(source(
-                Some(map.value_offsets()),
-                ValueSource::Messages(entries, false),
-            ));
-        }
-        Ok(source(offsets, ValueSource::new(&column.value, values)?))
+        })
     }
 
     /// The values of the element at `index`.
@@ -244,12 +238,12 @@ impl<'a> FieldSource<'a> {
                 })
             }
             _ => {
-                let writes = |value: &usize| {
-                    self.arity != Arity::Implicit || defaults || !self.is_default(*value)
-                };
-                range
-                    .filter(writes)
-                    .try_for_each(|value| self.write_value(value, nesting, out))
+                for value in range {
+                    if self.arity != Arity::Implicit || defaults || !self.is_default(value) {
+                        self.write_value(value, nesting, out)?;
+                    }
+                }
+                Ok(())
             }
         }
     }
@@ -392,27 +386,20 @@ fn times_of<'a>(
     parts: impl Fn(i64) -> (i64, i64),
 ) -> MessageSource<'a> {
     let (seconds, nanos): (Vec<_>, Vec<_>) = times.iter().map(|time| parts(*time)).unzip();
-    let source = |(field, values): (&'a FieldPlan, Vec<i64>)| {
-        let column = field.column.as_ref()?;
-        let values = ValueSource::Numbers(NumberWire::Varint, values);
-        Some(FieldSource {
-            field,
-            arity: column.arity,
-            nulls: None,
-            offsets: None,
-            item_nulls: None,
-            values,
-        })
-    };
-    MessageSource {
-        plan,
-        fields: plan
-            .fields
-            .iter()
-            .zip([seconds, nanos])
-            .filter_map(source)
-            .collect(),
+    let mut fields = Vec::new();
+    for (field, values) in plan.fields.iter().zip([seconds, nanos]) {
+        if let Some(column) = &field.column {
+            fields.push(FieldSource {
+                field,
+                arity: column.arity,
+                nulls: None,
+                offsets: None,
+                item_nulls: None,
+                values: ValueSource::Numbers(NumberWire::Varint, values),
+            });
+        }
     }
+    MessageSource { plan, fields }
 }
 
 /// Returns numbers as integers, or as the bits of floats.

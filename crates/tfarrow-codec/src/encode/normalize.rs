@@ -174,15 +174,13 @@ fn uint64(
     row_of: RowOf<'_>,
     ledger: &mut Ledger<'_>,
 ) -> Result<ArrayRef> {
-    let changes = |value: u64| i64::try_from(value).is_err();
-    let refuse = |ledger: &Ledger<'_>, row, value| {
-        let found = format!("{value}, past the end of int64");
-        ledger.refuse_type(row, found, &[DataType::Utf8, DataType::Float32])
-    };
     check(
         array,
-        changes,
-        refuse,
+        |value: u64| i64::try_from(value).is_err(),
+        |ledger: &Ledger<'_>, row, value| {
+            let found = format!("{value}, past the end of int64");
+            ledger.refuse_type(row, found, &[DataType::Utf8, DataType::Float32])
+        },
         "uint64 past int64 written as negative int64 of the same bits",
         row_of,
         ledger,
@@ -201,15 +199,13 @@ fn float64(
     row_of: RowOf<'_>,
     ledger: &mut Ledger<'_>,
 ) -> Result<ArrayRef> {
-    let changes = |value: f64| f64::from(value as f32) != value && !value.is_nan();
-    let refuse = |ledger: &Ledger<'_>, row, value| {
-        let found = format!("{value:?}, which float32 cannot hold exactly");
-        ledger.refuse_rounding(row, found)
-    };
     check(
         array,
-        changes,
-        refuse,
+        |value: f64| f64::from(value as f32) != value && !value.is_nan(),
+        |ledger: &Ledger<'_>, row, value| {
+            let found = format!("{value:?}, which float32 cannot hold exactly");
+            ledger.refuse_rounding(row, found)
+        },
         "float64 rounded to float32",
         row_of,
         ledger,
@@ -291,8 +287,10 @@ fn decimal<T: DecimalType>(
         values(array, row_of),
     );
     let array = array.as_primitive::<T>();
-    let nearest = |row| array.value_as_string(row).parse().unwrap_or(f32::NAN);
-    let floats = (0..array.len()).map(|row| array.is_valid(row).then(|| nearest(row)));
+    let floats = (0..array.len()).map(|row| {
+        let is_valid = array.is_valid(row);
+        is_valid.then(|| array.value_as_string(row).parse().unwrap_or(f32::NAN))
+    });
     Arc::new(floats.collect::<Float32Array>())
 }
 

@@ -129,13 +129,10 @@ pub(super) struct SchemaPlan {
 pub(super) fn plan(schema: &Schema, record_type: RecordType, lossy: bool) -> Result<SchemaPlan> {
     let mut columns = Vec::new();
     let mut errors = Vec::new();
-    let is_planned = |field: &Field| record_type != RecordType::ExampleList || is_exact(field);
-    for (index, field) in schema
-        .fields()
-        .iter()
-        .enumerate()
-        .filter(|(_, field)| is_planned(field))
-    {
+    for (index, field) in schema.fields().iter().enumerate() {
+        if record_type == RecordType::ExampleList && !is_exact(field) {
+            continue;
+        }
         match column(index, field, record_type, lossy) {
             Ok(column) => columns.push(column),
             Err(kind) => errors.push(Error::usage(kind).with_feature(field.name())),
@@ -157,20 +154,19 @@ pub(super) fn record_type_of(schema: &Schema) -> RecordType {
         .metadata()
         .get(RECORD_TYPE)
         .and_then(|name| RecordType::from_name(name));
-    let has = |wanted: &[Role]| {
-        schema
-            .fields()
-            .iter()
-            .filter_map(|f| role_of(f))
-            .any(|role| wanted.contains(&role))
-    };
     match said {
         Some(record_type) => record_type,
-        None if has(&[Role::Record]) => RecordType::Raw,
-        None if has(&[Role::Examples]) => RecordType::ExampleList,
-        None if has(&[Role::Context, Role::Sequence]) => RecordType::SequenceExample,
+        None if has_role(schema, &[Role::Record]) => RecordType::Raw,
+        None if has_role(schema, &[Role::Examples]) => RecordType::ExampleList,
+        None if has_role(schema, &[Role::Context, Role::Sequence]) => RecordType::SequenceExample,
         None => RecordType::Example,
     }
+}
+
+/// Returns whether the metadata gives a column one of the `wanted` roles.
+fn has_role(schema: &Schema, wanted: &[Role]) -> bool {
+    let mut roles = schema.fields().iter().filter_map(|field| role_of(field));
+    roles.any(|role| wanted.contains(&role))
 }
 
 /// Plans one column.
@@ -331,8 +327,10 @@ fn with_unique_names(columns: Vec<ColumnPlan>, errors: &mut Vec<Error>) -> Vec<C
         let others = kinds
             .entry((column.role == Role::Sequence, column.feature.clone()))
             .or_default();
-        let is_second = |other: &Option<_>| kind.is_none() || other.is_none() || *other == kind;
-        if others.iter().any(is_second) {
+        if others
+            .iter()
+            .any(|other| kind.is_none() || other.is_none() || *other == kind)
+        {
             let message = format!(
                 "a second column for the feature {:?}; rename one of them",
                 column.feature
@@ -362,7 +360,6 @@ fn check_raw(columns: &[ColumnPlan]) -> Result<()> {
 
 /// Returns the conversion of a type. An error has the type, and values that can be written instead.
 fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind> {
-    let cast = |to: DataType| Rewrite::Cast(shape.data_type(to));
     let refused = |with| {
         Err(refused(
             format!("a feature cannot hold {data_type}"),
@@ -370,15 +367,15 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
             with,
         ))
     };
-    let changed = |leaf, to: &str, with| {
+    let changed = |leaf, written: &str, to: DataType| {
         if lossy {
             return Ok(leaf);
         }
-        let reason = format!("a feature holds no {data_type}, which would be written as {to}");
+        let reason = format!("a feature holds no {data_type}, which would be written as {written}");
         Err(ErrorKind::Lossy {
             row: None,
             reason,
-            remedies: vec![rewrite(name, with)],
+            remedies: vec![rewrite(name, cast(shape, to))],
         })
     };
     match data_type {
@@ -405,40 +402,32 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
         DataType::Timestamp(unit, _)
         | DataType::Time32(unit)
         | DataType::Time64(unit)
-        | DataType::Duration(unit) => changed(Leaf::Time, unit_name(*unit), cast(DataType::Int64)),
-        DataType::Date32 => changed(Leaf::Time, "int64 days", cast(DataType::Int64)),
-        DataType::Date64 => changed(Leaf::Time, "int64 milliseconds", cast(DataType::Int64)),
-        DataType::Decimal32(_, _) => changed(
-            Leaf::Decimal32,
-            "the nearest float32",
-            cast(DataType::Float32),
-        ),
-        DataType::Decimal64(_, _) => changed(
-            Leaf::Decimal64,
-            "the nearest float32",
-            cast(DataType::Float32),
-        ),
-        DataType::Decimal128(_, _) => changed(
-            Leaf::Decimal128,
-            "the nearest float32",
-            cast(DataType::Float32),
-        ),
-        DataType::Decimal256(_, _) => changed(
-            Leaf::Decimal256,
-            "the nearest float32",
-            cast(DataType::Float32),
-        ),
+        | DataType::Duration(unit) => changed(Leaf::Time, unit_name(*unit), DataType::Int64),
+        DataType::Date32 => changed(Leaf::Time, "int64 days", DataType::Int64),
+        DataType::Date64 => changed(Leaf::Time, "int64 milliseconds", DataType::Int64),
+        DataType::Decimal32(_, _) => {
+            changed(Leaf::Decimal32, "the nearest float32", DataType::Float32)
+        }
+        DataType::Decimal64(_, _) => {
+            changed(Leaf::Decimal64, "the nearest float32", DataType::Float32)
+        }
+        DataType::Decimal128(_, _) => {
+            changed(Leaf::Decimal128, "the nearest float32", DataType::Float32)
+        }
+        DataType::Decimal256(_, _) => {
+            changed(Leaf::Decimal256, "the nearest float32", DataType::Float32)
+        }
         // Expressions on lists, structs and maps do not apply to keys into such values.
         DataType::Dictionary(_, value_type) if value_type.is_nested() => {
-            refused(cast(value_type.as_ref().clone()))
+            refused(cast(shape, value_type.as_ref().clone()))
         }
         DataType::Dictionary(_, value_type) => match leaf(name, shape, value_type, lossy)? {
-            Leaf::Dictionary(_) => refused(cast(DataType::Utf8)),
+            Leaf::Dictionary(_) => refused(cast(shape, DataType::Utf8)),
             leaf => Ok(Leaf::Dictionary(Box::new(leaf))),
         },
         DataType::Interval(
             IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano,
-        ) => refused(cast(DataType::Utf8)),
+        ) => refused(cast(shape, DataType::Utf8)),
         DataType::Struct(_) if shape == Shape::List => {
             let reason = format!("a feature cannot hold {data_type}");
             Err(ErrorKind::Unsupported {
@@ -462,13 +451,18 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
         )),
         DataType::Map(_, _) => refused(Rewrite::MapKeys),
         DataType::Union(_, _) => refused(Rewrite::UnionFields),
-        DataType::RunEndEncoded(_, values) => refused(cast(values.data_type().clone())),
+        DataType::RunEndEncoded(_, values) => refused(cast(shape, values.data_type().clone())),
         DataType::List(_)
         | DataType::LargeList(_)
         | DataType::ListView(_)
         | DataType::LargeListView(_)
         | DataType::FixedSizeList(_, _) => refused(Rewrite::Unnest),
     }
+}
+
+/// Makes the rewriting of values as those of another type, in the shape of their column.
+fn cast(shape: Shape, to: DataType) -> Rewrite {
+    Rewrite::Cast(shape.data_type(to))
 }
 
 /// Makes the error of a column that is not supported, and whose values can be rewritten.

@@ -201,6 +201,34 @@ struct SideKeys {
     columns: Vec<u32>,
 }
 
+impl SideKeys {
+    /// Creates the keys of the columns of one side, each with the lane that `lane_of` has for its
+    /// index. `skips` is whether the values of keys without a lane are skipped.
+    fn new(
+        side: Side,
+        columns: &[Column],
+        lane_of: &HashMap<usize, usize>,
+        skips: bool,
+        limits: Limits,
+    ) -> Self {
+        let mut names = Vec::new();
+        let mut lanes = Vec::new();
+        let mut idle = Vec::new();
+        for (index, column) in columns.iter().enumerate() {
+            if side_of(column.role) == Some(side) {
+                let lane = lane_of.get(&index).map_or(NONE, |lane| *lane as u32);
+                names.push(column.feature.as_str());
+                lanes.push(lane);
+                idle.push(lane == NONE && skips);
+            }
+        }
+        Self {
+            keys: Keys::new(names, limits).with_idle(idle),
+            columns: lanes,
+        }
+    }
+}
+
 impl Losses {
     /// Counts a value of a key that has no column, the one at `place` among such keys.
     fn miss(&mut self, side: Side, place: usize) {
@@ -252,35 +280,16 @@ impl Tape {
         let has_unset = lane_of
             .keys()
             .any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
-        let side = |side: Side| {
-            let of_side = |column: &&Column| side_of(column.role) == Some(side);
-            let keys = Keys::new(
-                columns.iter().filter(of_side).map(|c| c.feature.as_str()),
-                limits,
-            );
-            let of_side = columns
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| of_side(column));
-            let columns: Vec<_> = of_side
-                .map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32))
-                .collect();
-            // The names of unset features are found by reading every feature.
-            let idle = columns
-                .iter()
-                .map(|column| *column == NONE && (side == Side::Lists || !has_unset))
-                .collect();
-            SideKeys {
-                keys: keys.with_idle(idle),
-                columns,
-            }
-        };
         Self {
             rows: 0,
             row: 0,
             slots: Vec::new(),
             joined: Vec::new(),
-            sides: [side(Side::Features), side(Side::Lists)],
+            sides: [
+                // The names of unset features are found by reading every feature.
+                SideKeys::new(Side::Features, columns, lane_of, !has_unset, limits),
+                SideKeys::new(Side::Lists, columns, lane_of, true, limits),
+            ],
             unset: has_unset.then(Unset::default),
             pending: Pending::default(),
             losses: Losses::default(),

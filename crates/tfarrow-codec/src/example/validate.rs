@@ -33,11 +33,10 @@ impl Validator {
     /// Creates a validator of `record_type` messages. A [`Raw`](RecordType::Raw) record is
     /// validated as an `Example`.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
-        let keys = || Keys::new([], limits);
         Self {
             record_type,
             has_foreign: false,
-            keys: [keys(), keys()],
+            keys: [Keys::new([], limits), Keys::new([], limits)],
         }
     }
 

@@ -130,13 +130,14 @@ impl FrameCollector {
         let max_bytes = self.max_bytes;
         let mut records = before;
         let mut bytes = framed;
-        let fits = |frame| {
-            records += 1;
-            bytes += frame;
-            records <= max_records && (records == 1 || bytes <= max_bytes)
-        };
         // `push_part` takes a corrupt header, and returns its error.
-        self.framer.cut_while(input, 0, &mut self.spans, fits).ok();
+        self.framer
+            .cut_while(input, 0, &mut self.spans, |frame| {
+                records += 1;
+                bytes += frame;
+                records <= max_records && (records == 1 || bytes <= max_bytes)
+            })
+            .ok();
         let new = self.spans.get_mut(before..).unwrap_or_default();
         let taken = new.last().map_or(0, |last| last.frame().end);
         new.iter_mut().for_each(|span| span.start += framed);

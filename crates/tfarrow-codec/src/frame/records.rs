@@ -367,11 +367,14 @@ impl Records {
     /// [`split_at`](Self::split_at) to bound the size of a batch.
     pub fn fit(&self, rows: usize, bytes: usize) -> usize {
         let mut sum = 0usize;
-        let fits = |span: &&Span| {
+        let mut count = 0usize;
+        for span in self.spans.iter().take(rows) {
             sum = sum.saturating_add(span.len);
-            sum <= bytes
-        };
-        let count = self.spans.iter().take(rows).take_while(fits).count();
+            if sum > bytes {
+                break;
+            }
+            count += 1;
+        }
         count.max(1).min(self.spans.len())
     }
 

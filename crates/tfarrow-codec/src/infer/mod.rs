@@ -72,7 +72,7 @@ use crate::{
         list::{ExampleList, is_example_list},
     },
     named_values,
-    schema::{self, Kind, Layout, Role, Values},
+    schema::{self, Layout, Role, Values},
 };
 
 /// The place of a record in a data set. Places are ordered by shard, then by record.
@@ -153,13 +153,18 @@ impl Summary {
 
     /// Creates an empty summary with limits on the names that it keeps.
     pub fn with_limits(shard: u32, limits: Limits) -> Self {
-        let side = |role| SideSummary::new(role, limits);
         Self {
             shard,
             counts: RecordCounts::default(),
             observer: Observer::default(),
-            sides: [side(Role::Feature), side(Role::Sequence)],
-            example_sides: [side(Role::Examples), side(Role::Sequence)],
+            sides: [
+                SideSummary::new(Role::Feature, limits),
+                SideSummary::new(Role::Sequence, limits),
+            ],
+            example_sides: [
+                SideSummary::new(Role::Examples, limits),
+                SideSummary::new(Role::Sequence, limits),
+            ],
             limits,
             stated: None,
             ignores_excess_names: false,
@@ -288,8 +293,7 @@ impl Summary {
             name_bytes,
             ..
         } = self.limits;
-        let is_full = |side: &SideSummary| side.names() >= columns;
-        let passed = if self.all_sides().any(is_full) {
+        let passed = if self.all_sides().any(|side| side.names() >= columns) {
             Limit::Columns
         } else {
             Limit::NameBytes
@@ -370,29 +374,23 @@ impl Summary {
             return Ok(false);
         }
         let list = ExampleList::parse(data, self.limits.nesting)?;
-        let Self {
-            observer,
-            counts,
-            sides,
-            example_sides,
-            ..
-        } = self;
         let mut foreign = list.foreign.map(|(field, _)| field);
-        let mut add = |part: &[u8], sides: &mut [SideSummary; 2]| {
-            observer.record((&[], part), false, sides, place, &mut ())?;
-            counts.traits.overflow |= observer.traits.overflow;
-            foreign = foreign.or(observer.foreign);
-            Ok(())
-        };
-        list.context
-            .iter()
-            .try_for_each(|context| add(context, sides))?;
-        list.examples
-            .iter()
-            .try_for_each(|example| add(example, example_sides))?;
-        counts.add(data);
-        counts.note_foreign(place, foreign);
-        counts.note_list(place, list.examples.len());
+        let context = list.context.iter().map(|context| (&**context, false));
+        let examples = list.examples.iter().map(|example| (*example, true));
+        for (part, is_example) in context.chain(examples) {
+            let sides = if is_example {
+                &mut self.example_sides
+            } else {
+                &mut self.sides
+            };
+            self.observer
+                .record((&[], part), false, sides, place, &mut ())?;
+            self.counts.traits.overflow |= self.observer.traits.overflow;
+            foreign = foreign.or(self.observer.foreign);
+        }
+        self.counts.add(data);
+        self.counts.note_foreign(place, foreign);
+        self.counts.note_list(place, list.examples.len());
         Ok(true)
     }
 
@@ -712,15 +710,11 @@ fn order(a: &FeatureSummary, b: &FeatureSummary) -> Ordering {
 
 /// Makes the error of a feature of several kinds, with the first place of each.
 fn mixed(feature: &FeatureSummary) -> Error {
-    let place = |(kind, seen): (Kind, &KindSummary)| {
-        format!(
-            "{} in shard {}, {}",
-            kind.name(),
-            seen.first.shard,
-            seen.first
-        )
-    };
-    let places: Vec<_> = feature.kinds().map(place).collect();
+    let mut places = Vec::new();
+    for (kind, seen) in feature.kinds() {
+        let place = seen.first;
+        places.push(format!("{} in shard {}, {place}", kind.name(), place.shard));
+    }
     let message = format!("has more than one kind: {}", places.join(", "));
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)
 }

@@ -152,7 +152,7 @@ impl<'r> SeenRecord<'r> {
     /// Returns the features and feature lists of the record, including features without a kind and
     /// feature lists without a step.
     pub fn features(&self) -> impl Iterator<Item = SeenFeature<'r>> {
-        let feature_of = |seen: &Seen| {
+        self.seen.iter().filter_map(|seen| {
             let number = seen.id as usize;
             let summary = self.sides[seen.side as usize].features.get(number)?;
             Some(SeenFeature {
@@ -160,8 +160,7 @@ impl<'r> SeenRecord<'r> {
                 role: summary.role,
                 name: &summary.name,
             })
-        };
-        self.seen.iter().filter_map(feature_of)
+        })
     }
 
     /// Calls `then` with each list: one for each feature, and one for each step of a feature list.

@@ -210,7 +210,7 @@ fn add_list(feature: &mut FeatureSummary, list: &ListTraits, first: Place) {
         feature.unset += 1;
         return;
     };
-    let new = || KindSummary {
+    let seen = feature.kinds[kind as usize].get_or_insert(KindSummary {
         lists: 0,
         values: 0,
         min_len: len,
@@ -220,8 +220,7 @@ fn add_list(feature: &mut FeatureSummary, list: &ListTraits, first: Place) {
         filled: 0,
         controls: 0,
         bytes: 0,
-    };
-    let seen = feature.kinds[kind as usize].get_or_insert_with(new);
+    });
     seen.lists += 1;
     seen.values += len;
     seen.min_len = seen.min_len.min(len);

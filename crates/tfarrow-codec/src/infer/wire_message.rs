@@ -53,11 +53,14 @@ fn kinds<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<&'static str, u64>, D::Error> {
     let found = BTreeMap::<String, u64>::deserialize(deserializer)?;
-    let known = |(name, values): (String, u64)| match KINDS.iter().find(|kind| **kind == name) {
-        Some(kind) => Ok((*kind, values)),
-        None => Err(D::Error::unknown_variant(&name, &KINDS)),
-    };
-    found.into_iter().map(known).collect()
+    let mut known = BTreeMap::new();
+    for (name, values) in found {
+        let Some(kind) = KINDS.iter().find(|kind| **kind == name) else {
+            return Err(D::Error::unknown_variant(&name, &KINDS));
+        };
+        known.insert(*kind, values);
+    }
+    Ok(known)
 }
 
 impl WireValue<'_> {

@@ -128,8 +128,12 @@ fn check_map_entries(message: &DescriptorProto) -> Result<(), String> {
             .map(FieldDescriptorProto::number)
             .collect();
         numbers.sort_unstable();
-        let is_repeated = |field: &FieldDescriptorProto| field.label() == Label::Repeated;
-        if numbers != [1, 2] || message.field.iter().any(is_repeated) {
+        if numbers != [1, 2]
+            || message
+                .field
+                .iter()
+                .any(|field| field.label() == Label::Repeated)
+        {
             return Err(format!(
                 "{} is an entry of a map, and has other fields than one key and one value",
                 message.name()

@@ -77,12 +77,12 @@ impl MessageType {
             .get(DESCRIPTORS)
             .map(String::as_str)
             .unwrap_or_default();
-        let invalid = |error| {
+        let descriptors = STANDARD.decode(descriptors).map_err(|error| {
             Error::usage(ErrorKind::Descriptors(format!(
                 "the metadata {DESCRIPTORS} of the schema is not valid: {error}"
             )))
-        };
-        Self::parse(&STANDARD.decode(descriptors).map_err(invalid)?, name).map(Some)
+        })?;
+        Self::parse(&descriptors, name).map(Some)
     }
 
     /// Returns the full name of the message.

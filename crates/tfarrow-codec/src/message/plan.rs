@@ -261,17 +261,14 @@ impl ValuePlan {
 impl MessagePlan {
     /// Returns the number of array elements that one message takes, lists without their values.
     pub(crate) fn cells(&self) -> usize {
-        let cells = |column: &ColumnOfField| {
-            if column.arity.is_many() {
+        let mut cells = 0;
+        for column in self.fields.iter().filter_map(|field| field.column.as_ref()) {
+            cells += if column.arity.is_many() {
                 1
             } else {
                 column.value.cells()
-            }
-        };
-        self.fields
-            .iter()
-            .filter_map(|field| field.column.as_ref())
-            .map(cells)
-            .sum()
+            };
+        }
+        cells
     }
 }

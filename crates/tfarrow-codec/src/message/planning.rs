@@ -228,59 +228,63 @@ fn value(
     depth: usize,
     enums: &mut EnumTable,
 ) -> Result<Option<ValuePlan>> {
-    let number = |wire, number, expected: DataType| {
-        (expected == *data_type).then_some(ValuePlan::Number(wire, number))
-    };
-    let bytes = |wire| {
-        let values = Values::from_data_type(data_type)?;
-        let is_text = matches!(values, Values::Utf8 | Values::Utf8View);
-        let is_bytes = matches!(values, Values::Binary | Values::BinaryView);
-        (is_bytes || is_text && *kind == ProtoKind::String)
-            .then_some(ValuePlan::Bytes(wire, values))
-    };
-    Ok(match kind {
-        ProtoKind::Double => number(NumberWire::Fixed64, NumberType::Float64, DataType::Float64),
-        ProtoKind::Float => number(NumberWire::Fixed32, NumberType::Float32, DataType::Float32),
-        ProtoKind::Int32 => number(NumberWire::Varint, NumberType::Int32, DataType::Int32),
-        ProtoKind::Int64 => number(NumberWire::Varint, NumberType::Int64, DataType::Int64),
-        ProtoKind::Uint32 => number(NumberWire::Varint, NumberType::UInt32, DataType::UInt32),
-        ProtoKind::Uint64 => number(NumberWire::Varint, NumberType::UInt64, DataType::UInt64),
-        ProtoKind::Sint32 => number(NumberWire::ZigZag32, NumberType::Int32, DataType::Int32),
-        ProtoKind::Sint64 => number(NumberWire::ZigZag64, NumberType::Int64, DataType::Int64),
-        ProtoKind::Fixed32 => number(NumberWire::Fixed32, NumberType::UInt32, DataType::UInt32),
-        ProtoKind::Fixed64 => number(NumberWire::Fixed64, NumberType::UInt64, DataType::UInt64),
-        ProtoKind::Sfixed32 => number(NumberWire::Fixed32, NumberType::Int32, DataType::Int32),
-        ProtoKind::Sfixed64 => number(NumberWire::Fixed64, NumberType::Int64, DataType::Int64),
-        ProtoKind::Bool => number(NumberWire::Varint, NumberType::Bool, DataType::Boolean),
+    let (wire, number, expected) = match kind {
+        ProtoKind::Double => (NumberWire::Fixed64, NumberType::Float64, DataType::Float64),
+        ProtoKind::Float => (NumberWire::Fixed32, NumberType::Float32, DataType::Float32),
+        ProtoKind::Int32 => (NumberWire::Varint, NumberType::Int32, DataType::Int32),
+        ProtoKind::Int64 => (NumberWire::Varint, NumberType::Int64, DataType::Int64),
+        ProtoKind::Uint32 => (NumberWire::Varint, NumberType::UInt32, DataType::UInt32),
+        ProtoKind::Uint64 => (NumberWire::Varint, NumberType::UInt64, DataType::UInt64),
+        ProtoKind::Sint32 => (NumberWire::ZigZag32, NumberType::Int32, DataType::Int32),
+        ProtoKind::Sint64 => (NumberWire::ZigZag64, NumberType::Int64, DataType::Int64),
+        ProtoKind::Fixed32 => (NumberWire::Fixed32, NumberType::UInt32, DataType::UInt32),
+        ProtoKind::Fixed64 => (NumberWire::Fixed64, NumberType::UInt64, DataType::UInt64),
+        ProtoKind::Sfixed32 => (NumberWire::Fixed32, NumberType::Int32, DataType::Int32),
+        ProtoKind::Sfixed64 => (NumberWire::Fixed64, NumberType::Int64, DataType::Int64),
+        ProtoKind::Bool => (NumberWire::Varint, NumberType::Bool, DataType::Boolean),
         ProtoKind::Enum(descriptor) => {
-            let text = Values::from_data_type(data_type)
-                .filter(|it| matches!(it, Values::Utf8 | Values::Utf8View));
-            text.map(|text| {
-                ValuePlan::Number(
-                    NumberWire::Varint,
-                    NumberType::Enum(names_of(descriptor, enums), text),
-                )
-            })
+            let Some(text @ (Values::Utf8 | Values::Utf8View)) = Values::from_data_type(data_type)
+            else {
+                return Ok(None);
+            };
+            let number = NumberType::Enum(names_of(descriptor, enums), text);
+            return Ok(Some(ValuePlan::Number(NumberWire::Varint, number)));
         }
-        ProtoKind::String | ProtoKind::Bytes => bytes(BytesWire::Value),
+        ProtoKind::String | ProtoKind::Bytes => {
+            return Ok(bytes(BytesWire::Value, kind, data_type));
+        }
         ProtoKind::Message(message) => match (MessageForm::of(message), data_type) {
-            (MessageForm::Struct, DataType::Binary | DataType::BinaryView) => bytes(if group {
-                BytesWire::Group
-            } else {
-                BytesWire::Message
-            }),
-            (form, data_type) => nested(message, form, data_type, group, path, depth, enums)?,
+            (MessageForm::Struct, DataType::Binary | DataType::BinaryView) => {
+                let wire = if group {
+                    BytesWire::Group
+                } else {
+                    BytesWire::Message
+                };
+                return Ok(bytes(wire, kind, data_type));
+            }
+            (form, data_type) => {
+                return nested(message, form, data_type, group, path, depth, enums);
+            }
         },
-    })
+    };
+    Ok((expected == *data_type).then_some(ValuePlan::Number(wire, number)))
+}
+
+/// Plans a value of bytes, which is text only for a field of the kind `string`; `None` if its type
+/// does not fit.
+fn bytes(wire: BytesWire, kind: &ProtoKind, data_type: &DataType) -> Option<ValuePlan> {
+    let values = Values::from_data_type(data_type)?;
+    let is_text = matches!(values, Values::Utf8 | Values::Utf8View);
+    let is_bytes = matches!(values, Values::Binary | Values::BinaryView);
+    (is_bytes || is_text && *kind == ProtoKind::String).then_some(ValuePlan::Bytes(wire, values))
 }
 
 /// Returns the names of an enum, which all its fields share.
 fn names_of(descriptor: &EnumDescriptor, enums: &mut EnumTable) -> Arc<EnumNames> {
-    let new = || Arc::new(EnumNames::new(descriptor));
     Arc::clone(
         enums
             .entry(descriptor.full_name().to_owned())
-            .or_insert_with(new),
+            .or_insert_with(|| Arc::new(EnumNames::new(descriptor))),
     )
 }
 
@@ -295,21 +299,17 @@ fn nested(
     depth: usize,
     enums: &mut EnumTable,
 ) -> Result<Option<ValuePlan>> {
-    let parts = |types: &[DataType]| -> Fields {
-        let field = |(field, data_type): (FieldDescriptor, &DataType)| {
-            Field::new(name_of(&field), data_type.clone(), false)
-        };
-        message.fields().zip(types).map(field).collect()
-    };
-    let times = || parts(&[DataType::Int64, DataType::Int32]);
     let (form, columns) = match (form, data_type) {
         (_, DataType::Struct(columns)) => (MessageForm::Struct, columns.clone()),
         (
             MessageForm::Timestamp,
             DataType::Timestamp(TimeUnit::Nanosecond | TimeUnit::Microsecond, Some(_)),
-        ) => (form, times()),
-        (MessageForm::Duration, DataType::Duration(TimeUnit::Nanosecond)) => (form, times()),
-        (MessageForm::Wrapper, value) => (form, parts(std::slice::from_ref(value))),
+        )
+        | (MessageForm::Duration, DataType::Duration(TimeUnit::Nanosecond)) => {
+            let types = [DataType::Int64, DataType::Int32];
+            (form, parts_of(message, &types))
+        }
+        (MessageForm::Wrapper, value) => (form, parts_of(message, std::slice::from_ref(value))),
         _ => return Ok(None),
     };
     let plan = MessagePlan::nested(message, &columns, path, depth + 1, enums)?;
@@ -329,6 +329,15 @@ fn nested(
         zone,
         group,
     }))
+}
+
+/// Returns the columns of the fields of a well-known type, which have these types.
+fn parts_of(message: &MessageDescriptor, types: &[DataType]) -> Fields {
+    let mut parts = Vec::with_capacity(types.len());
+    for (field, data_type) in message.fields().zip(types) {
+        parts.push(Field::new(name_of(&field), data_type.clone(), false));
+    }
+    Fields::from(parts)
 }
 
 impl EnumNames {

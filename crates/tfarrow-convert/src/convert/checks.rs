@@ -1,6 +1,5 @@
 //! Checks of the options of a conversion.
 
-use arrow_schema::SchemaRef;
 use tfarrow_codec::{
     Layout, OnConflict, OnError, RecordType, VerifyCrc,
     schema::{RECORD_COLUMN, record_type_of},
@@ -53,14 +52,16 @@ pub(super) fn check_options(shards: &[Shard], options: &ConvertOptions) -> Resul
     if options.quarantine.is_some() && options.read.on_error == OnError::Fail {
         return Err(Error::NoQuarantine);
     }
-    let is_raw = |schema: &SchemaRef| matches!(&schema.fields()[..], [field] if field.name() == RECORD_COLUMN);
-    match &options.schema {
-        Some(schema) if options.record_type == Some(RecordType::Raw) && !is_raw(schema) => Err(Error::Usage(
+    if let Some(schema) = &options.schema
+        && options.record_type == Some(RecordType::Raw)
+        && !matches!(&schema.fields()[..], [field] if field.name() == RECORD_COLUMN)
+    {
+        return Err(Error::Usage(
             "raw records have one column, `record`, and the schema has others: omit the schema or the record type"
                 .to_owned(),
-        )),
-        _ => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// Checks that no option of Parquet outputs would be ignored.

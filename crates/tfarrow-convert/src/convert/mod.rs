@@ -88,13 +88,12 @@ pub(crate) fn convert_resolved(
             .as_ref()
             .map(|journal| journal.unclaimed_outputs(outputs))
             .unwrap_or_default();
-        let is_above =
-            |folder: &&Path| !matches!(&plan.place, OutputPlace::Folder(dest) if dest == *folder);
-        let new_folders = journal
-            .iter()
-            .flat_map(Journal::new_folders)
-            .filter(is_above);
-        let new_folders = new_folders.map(Path::to_owned).collect();
+        let mut new_folders = Vec::new();
+        for folder in journal.iter().flat_map(Journal::new_folders) {
+            if !matches!(&plan.place, OutputPlace::Folder(dest) if dest == folder) {
+                new_folders.push(folder.to_owned());
+            }
+        }
         let splits = tfds_splits(&shards);
         Ok(ConvertReport {
             damage,
@@ -132,16 +131,11 @@ pub(crate) fn prepare<'o>(
             .try_for_each(Shard::spool)?;
     }
     // The types of text depend on all files. Parquet and Arrow files have their types.
-    let is_needed = |number, shard: &Shard| {
-        shard.is_remote() && (shard.format.is_text() || own.contains(&number))
-    };
-    let needed = shards
-        .iter_mut()
-        .enumerate()
-        .filter(|(number, shard)| is_needed(*number, shard));
-    needed
-        .map(|(_, shard)| shard)
-        .try_for_each(Shard::spool_columnar)?;
+    for (number, shard) in shards.iter_mut().enumerate() {
+        if shard.is_remote() && (shard.format.is_text() || own.contains(&number)) {
+            shard.spool_columnar()?;
+        }
+    }
     one_kind(shards)?;
     check_options(shards, options)?;
     let selects = ColumnSelection::of(options)?.is_some();

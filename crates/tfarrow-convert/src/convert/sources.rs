@@ -1,10 +1,10 @@
 //! The sources of a conversion, without the outputs of an earlier one.
 
-use std::{collections::HashSet, ffi::OsStr, fs, path::Path};
+use std::{collections::HashSet, ffi::OsStr, path::Path};
 
 use tfarrow_dataset::{FormatFilter, Resolved, Shard, ShardFormat, file_names, resolve_excluding};
 
-use crate::{ConvertOptions, Error, Result, Target};
+use crate::{ConvertOptions, Error, Result, Target, journal::folders::canonical};
 
 /// Finds the shards of the sources, without the outputs of an earlier conversion to `dest`.
 ///
@@ -15,10 +15,12 @@ pub(crate) fn find<S: AsRef<OsStr>>(
     dest: &Path,
     options: &ConvertOptions,
 ) -> Result<Resolved> {
-    let is_named = |shard: &Shard| sources.iter().any(|source| Path::new(source) == shard.path);
-    let exclude = |found: &mut Resolved| exclude_outputs_of_text(found, dest, options);
-    let mut found = resolve_excluding(sources, FormatFilter::Convertible, &exclude)?;
-    exclude_outputs(&mut found, dest, &is_named);
+    let mut found = resolve_excluding(sources, FormatFilter::Convertible, &|found| {
+        exclude_outputs_of_text(found, dest, options);
+    })?;
+    exclude_outputs(&mut found, dest, &|shard| {
+        sources.iter().any(|source| Path::new(source) == shard.path)
+    });
     Ok(found)
 }
 
@@ -29,22 +31,26 @@ fn exclude_outputs(found: &mut Resolved, dest: &Path, is_named: &dyn Fn(&Shard) 
     if one_kind(&found.shards).is_ok() {
         return;
     }
-    let resolved = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let dest = resolved(dest);
-    let may_be_output =
-        |shard: &Shard| resolved(&shard.path).starts_with(&dest) && !is_named(shard);
-    let is_tfrecord = |shard: &Shard| shard.format == ShardFormat::TfRecord;
-    // If all files are in the destination, the outputs are beside their sources, which are
-    // TFRecord.
-    let are_tfrecord = found
+    let dest = canonical(dest);
+    let source = found
         .shards
         .iter()
-        .find(|shard| !may_be_output(shard))
-        .is_none_or(is_tfrecord);
+        .find(|shard| !may_be_output(shard, &dest, is_named));
+    // If all files are in the destination, the outputs are beside their sources, which are
+    // TFRecord.
+    let are_tfrecord = source.is_none_or(|shard| shard.format == ShardFormat::TfRecord);
     let outputs = found.shards.extract_if(.., |shard| {
-        is_tfrecord(shard) != are_tfrecord && may_be_output(shard)
+        let is_tfrecord = shard.format == ShardFormat::TfRecord;
+        is_tfrecord != are_tfrecord && may_be_output(shard, &dest, is_named)
     });
-    outputs.for_each(|shard| found.skipped_files.unwanted(shard.path));
+    for output in outputs {
+        found.skipped_files.unwanted(output.path);
+    }
+}
+
+/// Whether a shard is in the destination, and is not named among the sources itself.
+fn may_be_output(shard: &Shard, dest: &Path, is_named: &dyn Fn(&Shard) -> bool) -> bool {
+    canonical(&shard.path).starts_with(dest) && !is_named(shard)
 }
 
 /// Removes the outputs of an earlier conversion of text from a folder or glob, in which text would
@@ -52,48 +58,60 @@ fn exclude_outputs(found: &mut Resolved, dest: &Path, is_named: &dyn Fn(&Shard) 
 /// files. Other files than TFRecord are outputs whatever the format of this conversion. If there
 /// are further files, none is removed.
 fn exclude_outputs_of_text(found: &mut Resolved, dest: &Path, options: &ConvertOptions) {
-    let named = |name: &Path| file_names::output_name(name, "");
-    let texts = found.shards.iter().filter(|shard| shard.format.is_text());
-    let (names, sets): (HashSet<_>, HashSet<_>) = texts
-        .map(|shard| (named(&shard.name), file_names::set_name(&shard.name)))
-        .unzip();
-    let resolved = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut names = HashSet::new();
+    let mut sets = HashSet::new();
+    for shard in &found.shards {
+        if shard.format.is_text() {
+            names.insert(file_names::output_name(&shard.name, ""));
+            sets.insert(file_names::set_name(&shard.name));
+        }
+    }
+    if names.is_empty() {
+        return;
+    }
     let target = options
         .to
         .or_else(|| Target::from_path(dest).map(|(target, _)| target));
-    let dest = resolved(dest);
-    let is_output = |shard: &Shard| {
-        let path = resolved(&shard.path);
+    let dest = canonical(dest);
+    for shard in &found.shards {
+        if shard.format.is_text() {
+            continue;
+        }
+        let path = canonical(&shard.path);
         let Ok(below) = path.strip_prefix(&dest) else {
-            return false;
+            return;
         };
-        let is_shard_of_set = || {
-            let extension = target.map_or("", Target::name);
-            let name = below
-                .file_name()
-                .and_then(OsStr::to_str)
-                .unwrap_or_default();
-            sets.iter()
-                .any(|set| file_names::tf_shard_number(name, set, extension).is_some())
-        };
-        let is_named = path == dest
-            || names.contains(&named(below))
-            || options.reshard.is_some() && is_shard_of_set();
-        is_named && (shard.format != ShardFormat::TfRecord || target == Some(Target::TfRecord))
-    };
-    let mut others = found.shards.iter().filter(|shard| !shard.format.is_text());
-    if !names.is_empty() && others.all(is_output) {
-        let outputs = found.shards.extract_if(.., |shard| !shard.format.is_text());
-        outputs.for_each(|shard| found.skipped_files.unwanted(shard.path));
+        let has_name = path == dest
+            || names.contains(&file_names::output_name(below, ""))
+            || options.reshard.is_some() && is_of_set(below, &sets, target);
+        let has_format = shard.format != ShardFormat::TfRecord || target == Some(Target::TfRecord);
+        if !(has_name && has_format) {
+            return;
+        }
     }
+    let outputs = found.shards.extract_if(.., |shard| !shard.format.is_text());
+    for output in outputs {
+        found.skipped_files.unwanted(output.path);
+    }
+}
+
+/// Whether a file has the name of a shard of one of these sets.
+fn is_of_set(path: &Path, sets: &HashSet<String>, target: Option<Target>) -> bool {
+    let extension = target.map_or("", Target::name);
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    sets.iter()
+        .any(|set| file_names::tf_shard_number(name, set, extension).is_some())
 }
 
 /// Checks that the sources are either TFRecord or not.
 pub(super) fn one_kind(shards: &[Shard]) -> Result<()> {
-    let is_tfrecord = |shard: &&Shard| shard.format == ShardFormat::TfRecord;
     let (Some(one), Some(other)) = (
-        shards.iter().find(is_tfrecord),
-        shards.iter().find(|shard| !is_tfrecord(shard)),
+        shards
+            .iter()
+            .find(|shard| shard.format == ShardFormat::TfRecord),
+        shards
+            .iter()
+            .find(|shard| shard.format != ShardFormat::TfRecord),
     ) else {
         return Ok(());
     };

@@ -207,17 +207,16 @@ impl Quarantine {
             }
             _ => {
                 let replace = earlier == Earlier::Replaced;
-                let create = |path: &Path| match is_attempt || is_object {
-                    true => attempts::create(path, replace),
-                    false => {
-                        // A run that was killed leaves its unfinished file. The lock is held, so
-                        // that no run writes it.
-                        let part = path.with_file_name(hidden(name, ".part"));
-                        let _ = fs::remove_file(&part);
-                        OutputFile::create_at(path, &part, replace)
-                    }
+                let created = if is_attempt || is_object {
+                    attempts::create(path, replace)
+                } else {
+                    // A run that was killed leaves its unfinished file. The lock is held, so that
+                    // no run writes it.
+                    let part = path.with_file_name(hidden(name, ".part"));
+                    let _ = fs::remove_file(&part);
+                    OutputFile::create_at(path, &part, replace)
                 };
-                match output_file(path, create, replace) {
+                match new_output(path, created, replace) {
                     // Another attempt has named its file since it was found to be missing.
                     Err(Error::Exists { .. }) if is_attempt && earlier == Earlier::Compared => {
                         QuarantineOutput::Existing(records_of(path)?)
@@ -324,12 +323,12 @@ impl Quarantine {
         {
             others.check(&self.path)?;
         }
-        let wrap = |e| Error::io(&self.path, e);
         match self.output {
             QuarantineOutput::Existing(records) if records == self.contents => Ok(()),
             QuarantineOutput::Existing(_) => Err(Error::Differs { path: self.path }),
             QuarantineOutput::New { writer, .. } if self.contents.records > 0 => {
-                match writer.finish().map_err(wrap)?.persist() {
+                let file = writer.finish().map_err(|e| Error::io(&self.path, e))?;
+                match file.persist() {
                     Err(error) if self.others.is_some() && exists(&self.path)? => {
                         // Another attempt has written it in the meantime.
                         match records_of(&self.path)? == self.contents {
@@ -346,7 +345,7 @@ impl Quarantine {
             QuarantineOutput::New { writer, replace } => {
                 drop(writer);
                 if replace && is_file(&self.path) {
-                    fs::remove_file(&self.path).map_err(wrap)
+                    fs::remove_file(&self.path).map_err(|e| Error::io(&self.path, e))
                 } else {
                     Ok(())
                 }
@@ -392,12 +391,13 @@ fn hidden(name: &OsStr, suffix: &str) -> OsString {
     hidden
 }
 
-fn output_file(
+/// The output to the file `created`.
+fn new_output(
     path: &Path,
-    create: impl FnOnce(&Path) -> tfarrow_dataset::Result<OutputFile>,
+    created: tfarrow_dataset::Result<OutputFile>,
     replace: bool,
 ) -> Result<QuarantineOutput> {
-    let file = match create(path) {
+    let file = match created {
         Err(error) if matches!(error.kind(), ErrorKind::Exists) => {
             return Err(Error::Exists {
                 path: path.to_owned(),

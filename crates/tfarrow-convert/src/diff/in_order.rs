@@ -122,23 +122,26 @@ impl OrderedComparison<'_> {
             let [one, other] = &mut self.sides;
             let one = one.peek(ahead)?;
             let other = other.peek(ahead)?;
-            let are_equal = |this: &mut Self, one: Option<&Record>, other: Option<&Record>| {
-                one.zip(other).is_some_and(|(one, other)| {
-                    this.compare(one, other).is_ok_and(|found| found.is_empty())
-                })
-            };
-            let is_changed = ahead == 1 && are_equal(self, one.as_ref(), other.as_ref());
+            let is_changed = ahead == 1 && self.are_equal(one.as_ref(), other.as_ref());
             if is_changed || one.is_none() && other.is_none() {
                 break;
             }
             let side = match () {
-                () if are_equal(self, Some(left), other.as_ref()) => 1,
-                () if are_equal(self, one.as_ref(), Some(right)) => 0,
+                () if self.are_equal(Some(left), other.as_ref()) => 1,
+                () if self.are_equal(one.as_ref(), Some(right)) => 0,
                 () => continue,
             };
             return Ok(Some((side, ahead)));
         }
         Ok(None)
+    }
+
+    /// Whether there are two records, and they are equal.
+    fn are_equal(&mut self, one: Option<&Record>, other: Option<&Record>) -> bool {
+        let (Some(one), Some(other)) = (one, other) else {
+            return false;
+        };
+        self.compare(one, other).is_ok_and(|found| found.is_empty())
     }
 
     /// The differences of two records; empty if they are equal.

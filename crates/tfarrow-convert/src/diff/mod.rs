@@ -89,8 +89,9 @@ pub fn diff<S: AsRef<OsStr>>(
     progress.restart(sources.bytes());
     let found = if options.on.is_empty() {
         let max = options.max_differences;
-        let compare = |sides| in_order::compare(sides, rules, &mut unmatched, max, progress);
-        let (found, skipped) = sources.read(options, compare)?;
+        let (found, skipped) = sources.read(options, |sides| {
+            in_order::compare(sides, rules, &mut unmatched, max, progress)
+        })?;
         DataSetDiff { skipped, ..found }
     } else {
         by_key::compare(&sources, rules, &mut unmatched, options)?

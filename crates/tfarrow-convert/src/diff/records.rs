@@ -9,7 +9,7 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, Schema};
+use arrow_schema::Schema;
 use tfarrow_codec::{
     Category, Encoder, Limits, OnError, RecordType, Records, Role, Validator, WriterBuilder,
     schema::{feature_of, role_of},
@@ -97,21 +97,18 @@ impl LeftOut {
 
     /// The indices of the other columns; `None` if these are all.
     fn rest(&self, schema: &Schema) -> Option<Arc<[usize]>> {
-        let is_left_out = |name: &str| {
-            self.excluded.iter().any(|pattern| pattern.matches(name))
-                && !self.keys.iter().any(|key| key == name)
-        };
-        let is_read = |(index, field): (usize, &Arc<Field>)| {
+        let mut rest = Vec::new();
+        for (index, field) in schema.fields().iter().enumerate() {
+            let name = feature_of(field);
             let is_feature = !matches!(role_of(field), Some(Role::Unset | Role::Exact));
-            (!is_feature || !is_left_out(feature_of(field))).then_some(index)
-        };
-        let rest: Arc<[usize]> = schema
-            .fields()
-            .iter()
-            .enumerate()
-            .filter_map(is_read)
-            .collect();
-        (rest.len() < schema.fields().len()).then_some(rest)
+            let is_left_out = is_feature
+                && self.excluded.iter().any(|pattern| pattern.matches(name))
+                && !self.keys.iter().any(|key| key == name);
+            if !is_left_out {
+                rest.push(index);
+            }
+        }
+        (rest.len() < schema.fields().len()).then(|| rest.into())
     }
 }
 
@@ -276,30 +273,42 @@ impl<'p> RecordReader<'p> {
             number,
             ..
         } = self;
-        let mut check = |records: &Records, index| {
-            records.check_crc(index)?;
-            if *record_type == RecordType::Raw {
-                return Ok(());
-            }
-            let data = records.data(index);
-            debug_assert!(data.is_some(), "the index is that of a record");
-            let parsed = validator.check(data.unwrap_or_default());
-            parsed.map_err(|error| records.parse_error(error, index, *record_type, &read.limits))
-        };
-        let check_all =
-            |records: &Records| (0..records.len()).try_for_each(|index| check(records, index));
-        records.clone().skip_rejected(check_all, |_, bad, error| {
-            let is_limit = error.category() == Category::Limit;
-            let error = tfarrow_dataset::Error::codec(path, error);
-            if is_limit || read.on_error == OnError::Fail {
-                return Err(error);
-            }
-            skipped.add_record(Fault::of(*number, error));
-            faulty.push((bad.first() - first) as usize);
-            Ok(())
-        })?;
+        records.clone().skip_rejected(
+            |records| check_all(records, validator, *record_type, &read.limits),
+            |_, bad, error| {
+                let is_limit = error.category() == Category::Limit;
+                let error = tfarrow_dataset::Error::codec(path, error);
+                if is_limit || read.on_error == OnError::Fail {
+                    return Err(error);
+                }
+                skipped.add_record(Fault::of(*number, error));
+                faulty.push((bad.first() - first) as usize);
+                Ok(())
+            },
+        )?;
         Ok(faulty)
     }
+}
+
+/// Checks that records have valid CRCs, and that they parse as this type.
+fn check_all(
+    records: &Records,
+    validator: &mut Validator,
+    record_type: RecordType,
+    limits: &Limits,
+) -> Result<(), tfarrow_codec::Error> {
+    for index in 0..records.len() {
+        records.check_crc(index)?;
+        if record_type == RecordType::Raw {
+            continue;
+        }
+        let data = records.data(index);
+        debug_assert!(data.is_some(), "the index is that of a record");
+        validator
+            .check(data.unwrap_or_default())
+            .map_err(|error| records.parse_error(error, index, record_type, limits))?;
+    }
+    Ok(())
 }
 
 /// Encodes a batch to records. Builds the encoder if there is none yet.

@@ -103,23 +103,18 @@ pub struct KeyReport {
 impl KeyReport {
     /// The values of a key in words, such as `id = 7, name = "a"`.
     pub fn text(&self, values: &[Vec<FeatureValue>]) -> String {
-        let value = |values: &Vec<FeatureValue>| match &values[..] {
-            [value] => value.to_string(),
-            values => format!(
-                "[{}]",
-                values
-                    .iter()
-                    .map(FeatureValue::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-        };
-        let texts = self
-            .features
-            .iter()
-            .zip(values)
-            .map(|(feature, values)| format!("{feature} = {}", value(values)));
-        texts.collect::<Vec<_>>().join(", ")
+        let mut texts = Vec::new();
+        for (feature, values) in self.features.iter().zip(values) {
+            let text = match &values[..] {
+                [value] => value.to_string(),
+                values => {
+                    let values: Vec<_> = values.iter().map(FeatureValue::to_string).collect();
+                    format!("[{}]", values.join(", "))
+                }
+            };
+            texts.push(format!("{feature} = {text}"));
+        }
+        texts.join(", ")
     }
 }
 

@@ -54,9 +54,14 @@ impl Unmatched {
                 others: existing.len() - 1,
             });
         }
-        let file = |path: Option<PathBuf>| path.map(|path| UnmatchedFile { path, writer: None });
+        let files = options.unmatched.clone().map(|path| {
+            Some(UnmatchedFile {
+                path: path?,
+                writer: None,
+            })
+        });
         Ok(Self {
-            files: options.unmatched.clone().map(file),
+            files,
             overwrite: options.overwrite,
         })
     }

@@ -123,8 +123,11 @@ impl RowEncoder for FrameEncoder {
     }
 
     fn lossy_changes(&self) -> LossyChanges {
-        let change = |(column, change, count)| (format!("column {column:?}: {change}"), count);
-        self.encoder.losses().map(change).collect()
+        let mut changes = LossyChanges::new();
+        for (column, change, count) in self.encoder.losses() {
+            changes.insert(format!("column {column:?}: {change}"), count);
+        }
+        changes
     }
 }
 

@@ -498,11 +498,11 @@ impl UnitSize {
 
     /// The size that remains after `content`.
     fn after(self, content: &impl UnitContent) -> Self {
-        let less =
-            |size: usize, by: u64| size.saturating_sub(usize::try_from(by).unwrap_or(usize::MAX));
+        let rows = usize::try_from(content.rows()).unwrap_or(usize::MAX);
+        let bytes = usize::try_from(content.bytes()).unwrap_or(usize::MAX);
         Self {
-            rows: less(self.rows, content.rows()),
-            bytes: less(self.bytes, content.bytes()),
+            rows: self.rows.saturating_sub(rows),
+            bytes: self.bytes.saturating_sub(bytes),
         }
     }
 }
@@ -803,9 +803,12 @@ impl ReshardState {
         let Reshard::Shards(shards) = self.reshard else {
             return u64::MAX;
         };
-        let end =
-            |output: u128| (u128::from(self.records) * output / u128::from(shards.max(1))) as u64;
-        end(self.output as u128 + 1) - end(self.output as u128)
+        let records = u128::from(self.records);
+        let shards = u128::from(shards.max(1));
+        let output = self.output as u128;
+        let start = (records * output / shards) as u64;
+        let end = (records * (output + 1) / shards) as u64;
+        end - start
     }
 
     /// The maximum size of the next unit: the rest of the current output, and at most `size`.

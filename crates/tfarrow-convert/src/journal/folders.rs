@@ -18,14 +18,13 @@ impl NewFolders {
     /// I/O errors.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
         check_folder(folder)?;
-        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-        let missing = Self(
-            folder
-                .ancestors()
-                .take_while(is_missing)
-                .map(Path::to_owned)
-                .collect(),
-        );
+        let mut missing = Self(Vec::new());
+        for parent in folder.ancestors() {
+            if parent.as_os_str().is_empty() || parent.exists() {
+                break;
+            }
+            missing.0.push(parent.to_owned());
+        }
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         Ok(missing)
     }
@@ -56,6 +55,11 @@ pub(crate) fn check_folder(folder: &Path) -> Result<()> {
         Some(path) if !path.is_dir() => Err(Error::io(path, io::ErrorKind::NotADirectory.into())),
         Some(_) | None => Ok(()),
     }
+}
+
+/// The path without symbolic links; the path itself if it does not exist.
+pub(crate) fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The folder of the file `path`; `.` if the path has none.

@@ -108,9 +108,8 @@ impl Journal {
         overwrite: bool,
     ) -> Result<Self> {
         let folder = folder_of(path).to_owned();
-        let wrap = |e| Error::io(path, e);
         let new_folders = NewFolders::create(&folder)?;
-        let Some(mut file) = open_locked(path).map_err(wrap)? else {
+        let Some(mut file) = open_locked(path).map_err(|e| Error::io(path, e))? else {
             let folder = folder.display();
             return Err(Error::Usage(format!(
                 "{folder}: another conversion writes to this folder; wait until it ends"
@@ -121,7 +120,7 @@ impl Journal {
             started,
             mut completed,
             speculation_failed,
-        } = JournalContents::read(&mut file).map_err(wrap)?;
+        } = JournalContents::read(&mut file).map_err(|e| Error::io(path, e))?;
         match known {
             Some(known) if resume && known != fingerprint => {
                 return Err(Error::Interrupted {
@@ -154,7 +153,7 @@ impl Journal {
             .iter()
             .filter(|part| !kept.contains(part.as_str()))
             .for_each(|part| remove(&folder, part));
-        rewrite(&mut file, fingerprint, completed.values()).map_err(wrap)?;
+        rewrite(&mut file, fingerprint, completed.values()).map_err(|e| Error::io(path, e))?;
         let state = Lock::new(JournalState { file, started: 0 });
         let speculation_failed = speculation_failed && resume;
         Ok(Self {
@@ -309,9 +308,12 @@ impl Journal {
         let contents = file
             .seek(SeekFrom::Start(0))
             .and_then(|_| JournalContents::read(file));
-        let exists = |name: &String| self.folder.join(name).exists();
-        let has_file = |output: &CompletedOutput| exists(&output.output) || exists(&output.part);
-        contents.map_or(true, |contents| contents.completed.values().any(has_file))
+        let Ok(contents) = contents else {
+            return true;
+        };
+        contents.completed.values().any(|made| {
+            self.folder.join(&made.output).exists() || self.folder.join(&made.part).exists()
+        })
     }
 
     /// Removes the journal if the conversion is `complete`, or if no completed output exists.

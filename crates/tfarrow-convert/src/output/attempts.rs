@@ -43,11 +43,8 @@ pub(crate) fn remove<'p>(outputs: impl Iterator<Item = &'p Path>) {
     for (folder, prefixes) in folders {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let is_attempt = |name: &str| {
-                name.get(..PREFIX_BYTES)
-                    .is_some_and(|prefix| prefixes.contains(prefix))
-            };
-            if name.to_str().is_some_and(is_attempt) {
+            let prefix = name.to_str().and_then(|name| name.get(..PREFIX_BYTES));
+            if prefix.is_some_and(|prefix| prefixes.contains(prefix)) {
                 let _ = fs::remove_file(entry.path());
             }
         }

@@ -32,10 +32,9 @@ impl ExistingOutput {
     /// # Errors
     /// I/O errors, and requests that fail.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
-        let reader = |file| BufReader::with_capacity(BUFFER_BYTES, file);
         Ok(existing(path)?.map(|file| Self {
             path: path.to_owned(),
-            file: reader(file),
+            file: BufReader::with_capacity(BUFFER_BYTES, file),
             bytes: 0,
         }))
     }

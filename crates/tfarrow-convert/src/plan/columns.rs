@@ -2,7 +2,7 @@
 
 use std::{ops::Range, path::Path, sync::Arc};
 
-use arrow_schema::{Field, SchemaRef, TimeUnit};
+use arrow_schema::{SchemaRef, TimeUnit};
 use tfarrow_codec::{
     OnConflict, RecordType,
     file_schema::{with_nullable_items, with_timestamp_unit},
@@ -136,16 +136,13 @@ impl Conversion<'_> {
         else {
             return Ok(());
         };
-        let is_of = |field: &Field, role, feature: &str| {
-            role_of(field) == Some(role) && feature_of(field) == feature
-        };
-        let is_wanted = |role, feature: &str| {
+        inferred.check_kinds(*record_type, &|role, feature| {
             columns
                 .fields()
                 .iter()
-                .any(|field| is_of(field, role, feature))
-        };
-        Ok(inferred.check_kinds(*record_type, &is_wanted)?)
+                .any(|field| role_of(field) == Some(role) && feature_of(field) == feature)
+        })?;
+        Ok(())
     }
 
     /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or

@@ -8,7 +8,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use tfarrow_codec::RecordType;
@@ -65,11 +65,11 @@ fn partition(shard: &Shard, keys: &[String]) -> Result<PathBuf> {
     let mut folder = PathBuf::new();
     for key in keys {
         let mut parts = shard.name.parent().unwrap_or(Path::new("")).components();
-        let is_of_key = |part: &Component<'_>| {
+        let part = parts.find(|part| {
             let name = part.as_os_str().to_str().and_then(parse_folder_name);
             name.is_some_and(|(other, _)| other == *key)
-        };
-        let Some(part) = parts.find(is_of_key) else {
+        });
+        let Some(part) = part else {
             return Err(Error::Usage(format!(
                 "{}: not in a folder {key}=..: partition_by names folders of the sources, and no columns",
                 shard.path.display()

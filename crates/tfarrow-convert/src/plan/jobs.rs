@@ -7,7 +7,6 @@
 //! ```
 
 use std::{
-    iter,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
@@ -220,13 +219,12 @@ impl<'c> Conversion<'c> {
             &extension,
         )?;
         if let (Some(count), Some(shard)) = (count, first) {
-            let name = |number| {
-                (
-                    shard,
-                    folder.join(file_names::tf_shard_name(&stem, number, count, &extension)),
-                )
-            };
-            super::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
+            let mut outputs = Vec::with_capacity(count);
+            for number in 0..count {
+                let name = file_names::tf_shard_name(&stem, number, count, &extension);
+                outputs.push((shard, folder.join(name)));
+            }
+            super::check_outputs(&outputs, self.options)?;
         }
         // The names of shards contain their number, which is not known yet if the size of shards is
         // given. A resumed run takes it from the names of the existing shards.
@@ -245,17 +243,20 @@ impl<'c> Conversion<'c> {
 
     /// Counts the records of the shards of these numbers.
     fn count(&self, numbers: &[usize]) -> Result<u64> {
-        let rows = |shard: &Shard| match shard.format {
-            ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
-            ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => {
-                Ok(count_rows(shard)?)
-            }
-        };
-        numbers
-            .iter()
-            .filter_map(|number| self.shards.get(*number))
-            .map(rows)
-            .sum()
+        let mut records = 0;
+        for number in numbers {
+            let Some(shard) = self.shards.get(*number) else {
+                continue;
+            };
+            records += match shard.format {
+                ShardFormat::TfRecord => count(shard, &self.options.read)?,
+                ShardFormat::Parquet
+                | ShardFormat::Arrow
+                | ShardFormat::Csv
+                | ShardFormat::Json => count_rows(shard)?,
+            };
+        }
+        Ok(records)
     }
 
     /// The existing object of each output, if existing outputs are compared; else nothing.
@@ -418,14 +419,9 @@ impl<'j, 'c> Jobs<'j, 'c> {
         let record = self.output_record(shards.clone(), &schema, output);
         // A completed output of an interrupted run is replaced if its sources, its columns or its
         // bytes have changed.
-        let was_completed = |path| {
-            record
-                .journal
-                .is_some_and(|journal| journal.has_completed(path))
-        };
-        let earlier = match output.file().is_some_and(was_completed) {
-            true => Earlier::Replaced,
-            false => conversion.options.earlier(),
+        let earlier = match (output.file(), record.journal) {
+            (Some(path), Some(journal)) if journal.has_completed(path) => Earlier::Replaced,
+            _ => conversion.options.earlier(),
         };
         Ok(JobSpec {
             shards: shards
@@ -583,11 +579,11 @@ impl<'j, 'c> Jobs<'j, 'c> {
     /// The Parquet type of each column of the output in the sources of a job; `None` for a column
     /// that has none, or several.
     fn parquet_types(&self, spec: &JobSpec<'_>) -> Vec<Option<TypePtr>> {
-        let of = &self.conversion.sources;
-        let source = |(number, _): &(usize, Shard)| {
-            of.get(*number).and_then(|source| source.parquet.clone())
-        };
-        let mut sources = spec.shards.iter().map(source);
+        let infos = &self.conversion.sources;
+        let mut sources = spec
+            .shards
+            .iter()
+            .map(|(number, _)| infos.get(*number)?.parquet.clone());
         let Some(first) = sources.next().flatten() else {
             return Vec::new();
         };
@@ -599,16 +595,15 @@ impl<'j, 'c> Jobs<'j, 'c> {
             .map(Some)
             .collect();
         for other in sources {
-            let other = other
-                .iter()
-                .flat_map(|other| other.root_schema().get_fields())
-                .map(Some);
-            let other = other.chain(iter::repeat(None));
-            types
-                .iter_mut()
-                .zip(other)
-                .filter(|(known, other)| known.as_ref() != *other)
-                .for_each(|(known, _)| *known = None);
+            let fields = match &other {
+                Some(other) => other.root_schema().get_fields(),
+                None => &[],
+            };
+            for (index, known) in types.iter_mut().enumerate() {
+                if known.as_ref() != fields.get(index) {
+                    *known = None;
+                }
+            }
         }
         let Some(ReadColumns { indices, order }) = &spec.columns.read else {
             return types;

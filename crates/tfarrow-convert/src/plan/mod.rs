@@ -193,10 +193,9 @@ fn unknown_extension(dest: &Path) -> Option<String> {
         .chars()
         .next()
         .filter(|first| !first.is_ascii_digit())?;
-    let is_near = |(known, max): &&(&str, usize)| {
+    let near = CORRECTIONS.iter().find(|(known, max)| {
         known.starts_with(first) && strsim::osa_distance(&extension, known) <= *max
-    };
-    let near = CORRECTIONS.iter().find(is_near);
+    });
     Some(near.map_or(String::new(), |(known, _)| {
         format!(" (did you mean .{known}?)")
     }))
@@ -253,20 +252,24 @@ pub(crate) fn check_no_source<'p>(
     shards: &[Shard],
     outputs: impl IntoIterator<Item = &'p Path>,
 ) -> Result<()> {
-    let sources = shards
-        .iter()
-        .filter(|shard| !shard.is_stream() && !shard.is_remote());
-    let sources: HashSet<_> = sources
-        .filter_map(|shard| fs::canonicalize(&shard.path).ok())
-        .collect();
-    let is_source = |path: &&Path| fs::canonicalize(path).is_ok_and(|path| sources.contains(&path));
-    match outputs.into_iter().find(is_source) {
-        Some(path) => Err(Error::Usage(format!(
-            "{}: is a source; name another output",
-            path.display()
-        ))),
-        None => Ok(()),
+    let mut sources = HashSet::new();
+    for shard in shards {
+        if !shard.is_stream()
+            && !shard.is_remote()
+            && let Ok(path) = fs::canonicalize(&shard.path)
+        {
+            sources.insert(path);
+        }
     }
+    for output in outputs {
+        if fs::canonicalize(output).is_ok_and(|path| sources.contains(&path)) {
+            return Err(Error::Usage(format!(
+                "{}: is a source; name another output",
+                output.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the quarantine is not an output.
@@ -323,9 +326,14 @@ fn resolved(path: &Path) -> PathBuf {
 /// The number of shards in the set of this name in `folder`, from the name of one of them; `None`
 /// if there is none.
 pub(crate) fn existing_count(folder: &Path, stem: &str, extension: &str) -> Result<Option<usize>> {
-    let names = names_in(folder)?;
-    let number = |name: &PathBuf| file_names::tf_shard_number(name.to_str()?, stem, extension);
-    Ok(names.iter().find_map(number).map(|(_, of)| of))
+    for name in names_in(folder)? {
+        if let Some(name) = name.to_str()
+            && let Some((_, of)) = file_names::tf_shard_number(name, stem, extension)
+        {
+            return Ok(Some(of));
+        }
+    }
+    Ok(None)
 }
 
 /// Checks that `folder` has no shards of a set of the same name and another number of shards: a

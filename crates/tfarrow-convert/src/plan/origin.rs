@@ -23,11 +23,11 @@ pub(crate) struct OriginalShard {
 impl OriginalShard {
     /// Reads the metadata of a file; empty if there is none.
     pub(crate) fn of(schema: &SchemaRef) -> Self {
-        let get = |key| schema.metadata().get(key);
-        let compression = get(COMPRESSION).and_then(|name| Compression::from_name(name));
+        let metadata = schema.metadata();
+        let compression = metadata.get(COMPRESSION);
         Self {
-            name: get(SHARD).cloned(),
-            compression,
+            name: metadata.get(SHARD).cloned(),
+            compression: compression.and_then(|name| Compression::from_name(name)),
         }
     }
 

@@ -6,7 +6,6 @@
 //! process to another.
 
 use std::{
-    fs,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -14,7 +13,10 @@ use std::{
 use tfarrow_dataset::{Shard, ShardFormat};
 
 use super::{OutputPlace, Plan};
-use crate::{ConvertOptions, Error, Result, Target, journal::Journal};
+use crate::{
+    ConvertOptions, Error, Result, Target,
+    journal::{Journal, folders::canonical},
+};
 
 /// The numbers of the shards that this run converts: those of the part of the options, or all.
 ///
@@ -62,17 +64,18 @@ pub(crate) fn check(shards: &[Shard], plan: &Plan, options: &ConvertOptions) -> 
 /// The first shard in the folder of the outputs that an output could be taken for. Outputs of
 /// another kind than the sources are no sources, also if all are in one folder.
 fn source_among_outputs<'s>(shards: &'s [Shard], plan: &Plan, folder: &Path) -> Option<&'s Shard> {
-    let resolved = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = resolved(folder);
-    let is_kind_of_outputs = |shard: &&Shard| match shard.format {
-        ShardFormat::TfRecord => plan.target == Target::TfRecord,
-        ShardFormat::Parquet | ShardFormat::Arrow => plan.target != Target::TfRecord,
-        ShardFormat::Csv | ShardFormat::Json => false,
-    };
-    shards
-        .iter()
-        .filter(is_kind_of_outputs)
-        .find(|shard| resolved(&shard.path).starts_with(&folder))
+    let folder = canonical(folder);
+    for shard in shards {
+        let is_kind_of_outputs = match shard.format {
+            ShardFormat::TfRecord => plan.target == Target::TfRecord,
+            ShardFormat::Parquet | ShardFormat::Arrow => plan.target != Target::TfRecord,
+            ShardFormat::Csv | ShardFormat::Json => false,
+        };
+        if is_kind_of_outputs && canonical(&shard.path).starts_with(&folder) {
+            return Some(shard);
+        }
+    }
+    None
 }
 
 /// Checks that no conversion of all shards has its journal, at this path, in the folder of the

@@ -52,8 +52,9 @@ impl PlannedOutputs {
                 extension,
                 count: Some(count),
             } => {
-                let file = |number| folder.join(tf_shard_name(stem, number, *count, extension));
-                Self::Files((0..*count).map(file).collect())
+                let files = (0..*count)
+                    .map(|number| folder.join(tf_shard_name(stem, number, *count, extension)));
+                Self::Files(files.collect())
             }
             Naming::Set {
                 folder,

@@ -262,20 +262,23 @@ fn outputs(
     if options.reshard.is_some() {
         return Ok(Vec::new());
     }
-    let known = shards
-        .iter()
-        .zip(sources)
-        .enumerate()
-        .filter(|(_, (shard, _))| !is_unread(shard));
-    let output = |(number, (shard, source)): (usize, (_, &SourceInfo))| {
+    let mut numbers = Vec::new();
+    let mut outputs = Vec::new();
+    for (number, (shard, source)) in shards.iter().zip(sources).enumerate() {
+        if is_unread(shard) {
+            continue;
+        }
         let compression = compression_of(source.original.resolve(compression));
         let path = folder.join(source.original.output_name(shard, plan.target, compression));
-        (number, (shard, path))
-    };
-    let (numbers, outputs): (Vec<_>, Vec<_>) = known.map(output).unzip();
+        numbers.push(number);
+        outputs.push((shard, path));
+    }
     super::check_outputs(&outputs, options)?;
-    let output = |(number, (_, path))| (number..number + 1, Destination::File(path));
-    Ok(numbers.into_iter().zip(outputs).map(output).collect())
+    let mut destinations = Vec::with_capacity(outputs.len());
+    for (number, (_, path)) in numbers.into_iter().zip(outputs) {
+        destinations.push((number..number + 1, Destination::File(path)));
+    }
+    Ok(destinations)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use tfarrow_codec::{
     Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
@@ -51,15 +51,11 @@ pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
         let field = columns.get(&(feature.name.as_str(), role)).copied();
         features.push(feature_to_json(feature, role, field, inferred));
     }
-    let own =
-        |field: &&std::sync::Arc<Field>| matches!(role_of(field), Some(Role::Record | Role::Unset));
-    features.extend(
-        schema
-            .fields()
-            .iter()
-            .filter(own)
-            .map(|field| column_to_json(field)),
-    );
+    for field in schema.fields() {
+        if matches!(role_of(field), Some(Role::Record | Role::Unset)) {
+            features.push(column_to_json(field));
+        }
+    }
     json!({"record_type": record_type.name(), "records": summary.records(), "features": features})
 }
 
@@ -94,38 +90,30 @@ fn feature_to_json(
     inferred: &Inferred,
 ) -> Value {
     let mut json = Map::new();
-    let mut put = |key: &str, value: Value| json.insert(key.to_owned(), value);
-    put("name", json!(feature.name));
+    json.insert("name".to_owned(), json!(feature.name));
     if let Some(field) = field.filter(|field| *field.name() != feature.name) {
-        put("column", json!(field.name()));
+        json.insert("column".to_owned(), json!(field.name()));
     }
-    put("role", json!(role.name()));
-    put("kind", json!(feature.kind().map(Kind::name)));
-    put(
-        "arrow",
-        json!(field.map(|field| type_name(field.data_type()))),
-    );
-    put("present", json!(feature.present));
-    put(
-        "missing",
-        json!(
-            inferred
-                .summary
-                .instances(feature.role)
-                .saturating_sub(feature.present)
-        ),
-    );
-    put("unset", json!(feature.unset));
+    json.insert("role".to_owned(), json!(role.name()));
+    json.insert("kind".to_owned(), json!(feature.kind().map(Kind::name)));
+    let arrow = field.map(|field| type_name(field.data_type()));
+    json.insert("arrow".to_owned(), json!(arrow));
+    json.insert("present".to_owned(), json!(feature.present));
+    let instances = inferred.summary.instances(feature.role);
+    let missing = instances.saturating_sub(feature.present);
+    json.insert("missing".to_owned(), json!(missing));
+    json.insert("unset".to_owned(), json!(feature.unset));
     if let Some((min, max)) = feature.steps {
-        put("steps", json!([min, max]));
+        json.insert("steps".to_owned(), json!([min, max]));
     }
     if feature.is_mixed() {
-        let kinds = feature.kinds().map(|(kind, seen)| {
+        let mut kinds = Map::new();
+        for (kind, seen) in feature.kinds() {
             let mut json = kind_to_json(kind, seen);
             json.insert("first".to_owned(), place_to_json(seen.first, inferred));
-            (kind.name().to_owned(), Value::Object(json))
-        });
-        put("kinds", Value::Object(kinds.collect()));
+            kinds.insert(kind.name().to_owned(), Value::Object(json));
+        }
+        json.insert("kinds".to_owned(), Value::Object(kinds));
     } else if let Some((kind, seen)) = feature.kinds().next() {
         json.extend(kind_to_json(kind, seen));
     }
@@ -176,10 +164,7 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
         }
     }
     // The order of inference: by name, and tfarrow's own column last.
-    fields.sort_by(|a, b| {
-        let key = |field: &Field| (role_of(field) == Some(Role::Unset), field.name().clone());
-        key(a).cmp(&key(b))
-    });
+    fields.sort_by_cached_key(|field| (role_of(field) == Some(Role::Unset), field.name().clone()));
     match record_type {
         RecordType::Raw => Ok(raw_schema(Values::Binary)),
         RecordType::Message => Err(invalid(
@@ -194,18 +179,19 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
 
 /// The fields of the context, and the list of examples with the other fields.
 fn with_examples(fields: Vec<Field>) -> Vec<Field> {
-    let of_examples = |field: &Field| role_of(field) == Some(Role::Examples);
-    let (examples, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(of_examples);
-    let as_feature = |field: Field| {
-        let mut metadata = field.metadata().clone();
-        metadata.insert(ROLE.to_owned(), Role::Feature.name().to_owned());
-        field.with_metadata(metadata)
-    };
-    fields.push(examples_field(
-        examples.into_iter().map(as_feature).collect(),
-        &fields,
-    ));
-    fields
+    let mut context = Vec::new();
+    let mut examples = Vec::new();
+    for field in fields {
+        if role_of(&field) == Some(Role::Examples) {
+            let mut metadata = field.metadata().clone();
+            metadata.insert(ROLE.to_owned(), Role::Feature.name().to_owned());
+            examples.push(field.with_metadata(metadata));
+        } else {
+            context.push(field);
+        }
+    }
+    context.push(examples_field(examples.into(), &context));
+    context
 }
 
 /// The column of a feature; `None` if it has no column.
@@ -306,15 +292,12 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Utf8 | DataType::Utf8View => "utf8".to_owned(),
         DataType::Struct(fields) => {
             // Names are from data, and may have control characters.
-            let field = |field: &FieldRef| {
-                format!(
-                    "{}: {}",
-                    field.name().escape_debug(),
-                    type_name(field.data_type())
-                )
-            };
-            let fields: Vec<_> = fields.iter().map(field).collect();
-            format!("struct<{}>", fields.join(", "))
+            let mut types = Vec::with_capacity(fields.len());
+            for field in fields {
+                let name = field.name().escape_debug();
+                types.push(format!("{name}: {}", type_name(field.data_type())));
+            }
+            format!("struct<{}>", types.join(", "))
         }
         other
             if other.is_numeric()
@@ -327,15 +310,9 @@ pub fn type_name(data_type: &DataType) -> String {
 }
 
 fn parse_type(name: &str) -> Option<(Shape, Values)> {
-    let item = |name: &str| {
-        name.trim()
-            .strip_prefix("list<")
-            .and_then(|rest| rest.strip_suffix('>'))
-            .map(str::to_owned)
-    };
-    let (shape, value) = match item(name) {
-        None => (Shape::Scalar, name.to_owned()),
-        Some(list) => match item(&list) {
+    let (shape, value) = match item_type(name) {
+        None => (Shape::Scalar, name),
+        Some(list) => match item_type(list) {
             None => (Shape::List, list),
             Some(value) => (Shape::Steps, value),
         },
@@ -348,6 +325,11 @@ fn parse_type(name: &str) -> Option<(Shape, Values)> {
         _ => return None,
     };
     Some((shape, values))
+}
+
+/// The name of the type of the items, if `name` is that of a list.
+fn item_type(name: &str) -> Option<&str> {
+    name.trim().strip_prefix("list<")?.strip_suffix('>')
 }
 
 #[cfg(test)]

@@ -277,16 +277,15 @@ impl<F: FileFormat> Outputs<'_, F> {
     /// Takes the complete outputs.
     fn take_closed(&mut self) -> Vec<UnnamedOutput> {
         let is_listed = self.journal.is_some() && matches!(self.naming, Naming::One(_));
-        let options = &self.options;
-        let unnamed = |output| UnnamedOutput {
-            output,
-            options: options.clone(),
-            is_listed,
-        };
-        mem::take(&mut self.closed)
-            .into_iter()
-            .map(unnamed)
-            .collect()
+        let mut unnamed = Vec::with_capacity(self.closed.len());
+        for output in mem::take(&mut self.closed) {
+            unnamed.push(UnnamedOutput {
+                output,
+                options: self.options.clone(),
+                is_listed,
+            });
+        }
+        unnamed
     }
 
     /// Records the complete output of a job with one output, before the output gets its name. An
@@ -478,14 +477,9 @@ pub(crate) fn run<'p>(
         progress,
         state: Lock::default(),
     };
-    let work = || {
-        let result = run.work();
-        if result.is_err() {
-            run.abandon();
-        }
-        result
-    };
-    let outcome = first_error(on_threads(workers, work));
+    let outcome = first_error(on_threads(workers, || {
+        run.work().inspect_err(|_| run.abandon())
+    }));
     let outcome = outcome.and_then(|()| first_error(on_threads(workers, || run.commit())));
     let RunState { unnamed, totals } = run.state.into_inner();
     if outcome.as_ref().is_err_and(Error::is_passing) {

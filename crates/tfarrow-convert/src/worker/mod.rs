@@ -174,16 +174,13 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
     fn unmapped(&self) -> impl Iterator<Item = (String, u64)> {
         let decoder = &self.decoder;
         let selection = self.selection.as_ref();
-        let is_wanted = move |name: &str| selection.is_none_or(|selection| selection.wants(name));
         let unknown = decoder
             .unknown_features()
-            .filter(move |(name, _)| is_wanted(name));
+            .filter(move |(name, _)| selection.is_none_or(|selection| selection.wants(name)));
         let unknown =
             unknown.map(|(name, count)| (format!("feature {name:?} has no column"), count));
-        let some =
-            |change: &str, count| Some((change.to_owned(), count)).filter(|(_, count)| *count > 0);
-        let forgotten = some(
-            "a feature beyond the limit of names has no column",
+        let forgotten = (
+            "a feature beyond the limit of names has no column".to_owned(),
             decoder.excess_features(),
         );
         // A choice of columns leaves out the column of features without a kind, or includes it.
@@ -192,11 +189,12 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
         } else {
             decoder.lost_unset()
         };
-        let unset = some(
-            "a feature without a kind is lost without the column `_tfarrow_unset`",
+        let unset = (
+            "a feature without a kind is lost without the column `_tfarrow_unset`".to_owned(),
             unset,
         );
-        unknown.chain(forgotten).chain(unset)
+        let others = [forgotten, unset].into_iter();
+        unknown.chain(others.filter(|(_, count)| *count > 0))
     }
 
     /// Checks that the records have no feature that the sample does not have, if the schema was
@@ -296,6 +294,20 @@ impl<'j, F: RowFormat> RowWorker<'j, F> {
             nullable_items,
         })
     }
+
+    /// Encodes rows of the file `path`.
+    fn encode(
+        &mut self,
+        path: &Path,
+        batch: RecordBatch,
+        progress: &mut UnitProgress<'_>,
+        write: &mut WritePiece<'_, F::Piece>,
+    ) -> Result<()> {
+        progress.add(batch.num_rows() as u64);
+        let batch =
+            arranged(batch, self.order, self.nullable_items).map_err(|e| Error::arrow(path, e))?;
+        self.encoder.encode(path, batch, write)
+    }
 }
 
 /// The columns of a batch at the indices `order`, or all of them, and with nullable items of lists
@@ -340,18 +352,13 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
         } in unit.parts
         {
             self.encoder.begin_file(is_text);
-            let mut encode = |batch: RecordBatch| {
-                progress.add(batch.num_rows() as u64);
-                let batch = arranged(batch, self.order, self.nullable_items)
-                    .map_err(|e| Error::arrow(&path, e))?;
-                self.encoder.encode(&path, batch, write)
-            };
             match content {
                 RowBlock::RowGroup(shard, file, group) => {
-                    row_group_rows(&shard, &file, group..group + 1)?
-                        .try_for_each(|batch| encode(batch?))?;
+                    for batch in row_group_rows(&shard, &file, group..group + 1)? {
+                        self.encode(&path, batch?, progress, write)?;
+                    }
                 }
-                RowBlock::Batch(batch, _) => encode(batch)?,
+                RowBlock::Batch(batch, _) => self.encode(&path, batch, progress, write)?,
             }
             version.check()?;
         }
@@ -449,14 +456,16 @@ impl UnitWorker for CopyWorker<'_> {
                 } else {
                     VerifyCrc::Always
                 };
-                let skip = |good: Records, bad: Records, error| {
-                    if *on_error == OnError::Fail {
-                        return Err(Error::codec(&path, error));
-                    }
-                    Self::copy(summary, &path, good, progress, write)?;
-                    context.damage.record(shard, &path, &bad, error)
-                };
-                let rest = records.skip_rejected(|records| records.verify(verify_crc), skip)?;
+                let rest = records.skip_rejected(
+                    |records| records.verify(verify_crc),
+                    |good, bad, error| {
+                        if *on_error == OnError::Fail {
+                            return Err(Error::codec(&path, error));
+                        }
+                        Self::copy(summary, &path, good, progress, write)?;
+                        context.damage.record(shard, &path, &bad, error)
+                    },
+                )?;
                 Self::copy(summary, &path, rest, progress, write)?;
             }
             version.check()?;

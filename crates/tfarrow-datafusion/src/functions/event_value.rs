@@ -182,12 +182,10 @@ impl ScalarUDFImpl for EventValueField {
 pub(crate) fn event_time() -> ScalarUDF {
     let returns = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
     unary_function("event_time", vec![DataType::Float64], returns, |times| {
-        let micros =
-            |seconds: f64| Some((seconds * 1e6).round()).filter(|micros| micros.abs() < 9.2e18);
         let times = times
             .as_primitive::<Float64Type>()
             .iter()
-            .map(|time| Some(micros(time?)? as i64));
+            .map(|time| micros_of(time?));
         Ok(Arc::new(
             times
                 .collect::<TimestampMicrosecondArray>()
@@ -196,14 +194,19 @@ pub(crate) fn event_time() -> ScalarUDF {
     })
 }
 
+/// Microseconds of a time in seconds; `None` if they do not fit.
+fn micros_of(seconds: f64) -> Option<i64> {
+    let micros = (seconds * 1e6).round();
+    (micros.abs() < 9.2e18).then_some(micros as i64)
+}
+
 /// The columns, with these types of texts and bytes.
 fn fields(text: DataType, bytes: DataType) -> Fields {
-    let of_text = |name| Field::new(name, text.clone(), true);
     vec![
-        of_text("plugin"),
-        of_text("kind"),
+        Field::new("plugin", text.clone(), true),
+        Field::new("kind", text.clone(), true),
         Field::new("value", DataType::Float64, true),
-        of_text("text"),
+        Field::new("text", text, true),
         Field::new("image", DataType::Struct(image_fields(bytes)), true),
         Field::new("histogram", DataType::Struct(histogram_fields()), true),
     ]
@@ -211,18 +214,22 @@ fn fields(text: DataType, bytes: DataType) -> Fields {
 }
 
 fn image_fields(bytes: DataType) -> Fields {
-    let number = |name| Field::new(name, DataType::Int32, true);
     vec![
         Field::new("bytes", bytes, true),
-        number("width"),
-        number("height"),
+        Field::new("width", DataType::Int32, true),
+        Field::new("height", DataType::Int32, true),
     ]
     .into()
 }
 
 fn histogram_fields() -> Fields {
-    let list = |name| Field::new(name, DataType::new_list(DataType::Float64, true), true);
-    vec![list("left"), list("right"), list("count")].into()
+    let numbers = DataType::new_list(DataType::Float64, true);
+    vec![
+        Field::new("left", numbers.clone(), true),
+        Field::new("right", numbers.clone(), true),
+        Field::new("count", numbers, true),
+    ]
+    .into()
 }
 
 /// The value of a summary.
@@ -302,9 +309,9 @@ impl SummaryValue<'_> {
     }
 
     fn of_strings<B: AsRef<[u8]>>(strings: &[B]) -> Self {
-        let size = |string: &B| std::str::from_utf8(string.as_ref()).ok()?.parse().ok();
         if let [width, height, image, ..] = strings
-            && let (Some(width), Some(height)) = (size(width), size(height))
+            && let (Some(width), Some(height)) =
+                (number_of(width.as_ref()), number_of(height.as_ref()))
             && ImageHeader::read(image.as_ref()).is_some()
         {
             return Self::Image {
@@ -332,6 +339,13 @@ impl SummaryValue<'_> {
             Self::Audio => Some("audio"),
             Self::Tensor => Some("tensor"),
             Self::None => None,
+        }
+    }
+
+    fn scalar(&self) -> Option<f64> {
+        match self {
+            Self::Scalar(value) => Some(*value),
+            _ => None,
         }
     }
 
@@ -374,6 +388,11 @@ impl SummaryValue<'_> {
     }
 }
 
+/// The number that a string of a tensor has as text.
+fn number_of(string: &[u8]) -> Option<i32> {
+    std::str::from_utf8(string).ok()?.parse().ok()
+}
+
 /// The plugins that may show a tensor, by the type and the shape of the tensor.
 fn plugins_of(tensor: &TensorProto, shape: &[i64]) -> &'static [&'static str] {
     match shape {
@@ -412,10 +431,6 @@ impl Summaries {
         let [metadata, image, histo] =
             [metadata, image, histo].map(|array| array.as_struct().clone());
         let plugin_data = field(&metadata, "plugin_data")?.as_struct().clone();
-        let number =
-            |name| field(&image, name).map(|array| array.as_primitive::<Int32Type>().clone());
-        let bound =
-            |name| field(&histo, name).map(|array| array.as_primitive::<Float64Type>().clone());
         Ok(Self {
             len: array.len(),
             plugins: cast(field(&plugin_data, "plugin_name")?, &DataType::Utf8View)?
@@ -425,8 +440,14 @@ impl Summaries {
                 .as_primitive::<Float32Type>()
                 .clone(),
             images: bytes_of(field(&image, "encoded_image_string")?)?,
-            sizes: [number("width")?, number("height")?],
-            bounds: [bound("min")?, bound("max")?],
+            sizes: [
+                field(&image, "width")?.as_primitive::<Int32Type>().clone(),
+                field(&image, "height")?.as_primitive::<Int32Type>().clone(),
+            ],
+            bounds: [
+                field(&histo, "min")?.as_primitive::<Float64Type>().clone(),
+                field(&histo, "max")?.as_primitive::<Float64Type>().clone(),
+            ],
             limits: field(&histo, "bucket_limit")?.as_list().clone(),
             buckets: field(&histo, "bucket")?.as_list().clone(),
             audio: Arc::clone(field(array, "audio")?),
@@ -477,19 +498,11 @@ impl Summaries {
     /// A histogram of TensorFlow 1, which has the right edges of its buckets, as TensorBoard shows
     /// it: without empty buckets at the ends, and from the minimum to the maximum of the values.
     fn histogram(&self, row: usize) -> SummaryValue<'_> {
-        let numbers = |lists: &ListArray| {
-            lists
-                .value(row)
-                .as_primitive::<Float64Type>()
-                .values()
-                .to_vec()
-        };
-        let limits = numbers(&self.limits);
-        let counts = numbers(&self.buckets);
+        let limits = numbers_of(&self.limits, row);
+        let counts = numbers_of(&self.buckets, row);
         let [min, max] = self.bounds.each_ref().map(|bounds| bounds.value(row));
-        let is_filled = |count: &f64| *count > 0.0;
-        let first = counts.iter().position(is_filled);
-        let last = counts.iter().rposition(is_filled);
+        let first = counts.iter().position(|count| *count > 0.0);
+        let last = counts.iter().rposition(|count| *count > 0.0);
         let (Some(first), Some(last)) = (first, last) else {
             return SummaryValue::Histogram(Vec::new());
         };
@@ -500,12 +513,20 @@ impl Summaries {
             .enumerate()
             .take(last + 1)
             .skip(first);
-        let buckets = filled.map(|(bucket, (count, limit))| {
+        let mut buckets = Vec::with_capacity(filled.len());
+        for (bucket, (count, limit)) in filled {
             let right = if bucket == last { max } else { *limit };
-            [std::mem::replace(&mut left, right), right, *count]
-        });
-        SummaryValue::Histogram(buckets.collect())
+            buckets.push([left, right, *count]);
+            left = right;
+        }
+        SummaryValue::Histogram(buckets)
     }
+}
+
+/// The numbers of the list in a row.
+fn numbers_of(lists: &ListArray, row: usize) -> Vec<f64> {
+    let numbers = lists.value(row);
+    numbers.as_primitive::<Float64Type>().values().to_vec()
 }
 
 fn field<'a>(array: &'a StructArray, name: &str) -> Result<&'a ArrayRef> {
@@ -520,14 +541,17 @@ fn field<'a>(array: &'a StructArray, name: &str) -> Result<&'a ArrayRef> {
 /// The values of tensors take more than [`MAX_GROWTH`] bytes.
 fn values(summaries: &Summaries) -> Result<Vec<SummaryValue<'_>>> {
     let mut growth = 0;
-    let value = |row| match summaries.value(row, &mut growth) {
-        value if growth <= MAX_GROWTH => Ok(value),
-        _ => exec_err!(
-            "the tensors of one batch of events repeat values, which take more than {MAX_GROWTH} bytes; the option message \
-             'tensorflow.Event' reads events without the values of their tensors"
-        ),
-    };
-    (0..summaries.len).map(value).collect()
+    let mut values = Vec::with_capacity(summaries.len);
+    for row in 0..summaries.len {
+        values.push(summaries.value(row, &mut growth));
+        if growth > MAX_GROWTH {
+            return exec_err!(
+                "the tensors of one batch of events repeat values, which take more than {MAX_GROWTH} bytes; the option message \
+                 'tensorflow.Event' reads events without the values of their tensors"
+            );
+        }
+    }
+    Ok(values)
 }
 
 /// Checks that the texts and the images of a batch are within the 32-bit offsets of Arrow's types
@@ -559,10 +583,6 @@ fn columns(summaries: &Summaries, returns: &DataType) -> Result<ArrayRef> {
     let values = values(summaries)?;
     let plugins = (0..summaries.len)
         .map(|row| Some(summaries.plugin(row)).filter(|plugin| !plugin.is_empty()));
-    let scalar = |value: &SummaryValue<'_>| match value {
-        SummaryValue::Scalar(value) => Some(*value),
-        _ => None,
-    };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(plugins.collect::<StringViewArray>()),
         Arc::new(
@@ -571,7 +591,12 @@ fn columns(summaries: &Summaries, returns: &DataType) -> Result<ArrayRef> {
                 .map(SummaryValue::kind)
                 .collect::<StringViewArray>(),
         ),
-        Arc::new(values.iter().map(scalar).collect::<Float64Array>()),
+        Arc::new(
+            values
+                .iter()
+                .map(SummaryValue::scalar)
+                .collect::<Float64Array>(),
+        ),
         Arc::new(
             values
                 .iter()
@@ -595,9 +620,6 @@ fn columns(summaries: &Summaries, returns: &DataType) -> Result<ArrayRef> {
 
 fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
     let images: Vec<_> = values.iter().map(SummaryValue::image).collect();
-    let size = |side: fn(&(&[u8], i32, i32)) -> i32| {
-        images.iter().map(move |image| image.as_ref().map(side))
-    };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(
             images
@@ -605,8 +627,18 @@ fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
                 .map(|image| image.map(|(bytes, ..)| bytes))
                 .collect::<BinaryViewArray>(),
         ),
-        Arc::new(size(|(_, width, _)| *width).collect::<Int32Array>()),
-        Arc::new(size(|(.., height)| *height).collect::<Int32Array>()),
+        Arc::new(
+            images
+                .iter()
+                .map(|image| image.map(|(_, width, _)| width))
+                .collect::<Int32Array>(),
+        ),
+        Arc::new(
+            images
+                .iter()
+                .map(|image| image.map(|(.., height)| height))
+                .collect::<Int32Array>(),
+        ),
     ];
     let nulls = images.iter().map(Option::is_some).collect();
     Ok(StructArray::try_new(
@@ -618,16 +650,10 @@ fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
 
 fn histograms(values: &[SummaryValue<'_>]) -> Result<StructArray> {
     let buckets: Vec<_> = values.iter().map(SummaryValue::buckets).collect();
-    let part = |part: fn(&[f64; 3]) -> f64| {
-        let lists = buckets
-            .iter()
-            .map(|buckets| buckets.map(|buckets| buckets.iter().map(part).map(Some)));
-        Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists)) as ArrayRef
-    };
     let columns = vec![
-        part(|[left, ..]| *left),
-        part(|[_, right, _]| *right),
-        part(|[.., count]| *count),
+        lists_of(&buckets, |[left, ..]| *left),
+        lists_of(&buckets, |[_, right, _]| *right),
+        lists_of(&buckets, |[.., count]| *count),
     ];
     let nulls = buckets.iter().map(Option::is_some).collect();
     Ok(StructArray::try_new(
@@ -635,6 +661,14 @@ fn histograms(values: &[SummaryValue<'_>]) -> Result<StructArray> {
         columns,
         Some(nulls),
     )?)
+}
+
+/// The lists of one number of each bucket; null for a value that is no histogram.
+fn lists_of(buckets: &[Option<&[[f64; 3]]>], number: fn(&[f64; 3]) -> f64) -> ArrayRef {
+    let lists = buckets
+        .iter()
+        .map(|buckets| buckets.map(|buckets| buckets.iter().map(number).map(Some)));
+    Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists))
 }
 
 #[cfg(test)]

@@ -30,12 +30,11 @@ pub(super) fn image_info() -> ScalarUDF {
 }
 
 fn fields() -> Fields {
-    let number = |name| Field::new(name, DataType::Int32, true);
     vec![
         Field::new("format", DataType::Utf8View, true),
-        number("width"),
-        number("height"),
-        number("channels"),
+        Field::new("width", DataType::Int32, true),
+        Field::new("height", DataType::Int32, true),
+        Field::new("channels", DataType::Int32, true),
     ]
     .into()
 }
@@ -46,21 +45,14 @@ fn infos(images: &ArrayRef) -> Result<ArrayRef> {
         .map(|image| ImageHeader::read(image?))
         .collect();
     let mut formats = StringViewBuilder::new();
-    infos.iter().for_each(|info| {
-        formats.append_option(info.as_ref().and_then(|info| name_of(info.format)))
-    });
-    let number = |of: fn(&ImageHeader) -> u32| {
-        let mut numbers = Int32Builder::new();
-        infos.iter().for_each(|info| {
-            numbers.append_option(info.as_ref().and_then(|info| i32::try_from(of(info)).ok()))
-        });
-        Arc::new(numbers.finish()) as ArrayRef
-    };
+    for info in &infos {
+        formats.append_option(info.as_ref().and_then(|info| name_of(info.format)));
+    }
     let columns = vec![
         Arc::new(formats.finish()) as ArrayRef,
-        number(|info| info.width),
-        number(|info| info.height),
-        number(|info| info.channels.into()),
+        numbers(&infos, |info| info.width),
+        numbers(&infos, |info| info.height),
+        numbers(&infos, |info| info.channels.into()),
     ];
     let nulls: NullBuffer = infos.iter().map(Option::is_some).collect();
     Ok(Arc::new(StructArray::try_new(
@@ -68,6 +60,16 @@ fn infos(images: &ArrayRef) -> Result<ArrayRef> {
         columns,
         Some(nulls),
     )?))
+}
+
+/// The column of one number of each image; null if an INTEGER cannot hold it.
+fn numbers(infos: &[Option<ImageHeader>], number: fn(&ImageHeader) -> u32) -> ArrayRef {
+    let mut numbers = Int32Builder::new();
+    for info in infos {
+        let number = info.as_ref().map(number);
+        numbers.append_option(number.and_then(|number| i32::try_from(number).ok()));
+    }
+    Arc::new(numbers.finish())
 }
 
 /// The name of a format of [`ImageHeader::read`].

@@ -53,15 +53,14 @@ pub fn unary_function(
 ) -> ScalarUDF {
     let signature = Signature::uniform(1, types, Volatility::Immutable);
     let own_name = name.to_owned();
-    let call = move |args: &[ColumnarValue]| {
-        let [value] = take_function_args(&own_name, args)?;
-        evaluate_unary(value, &evaluate)
-    };
     ScalarUDF::from(SimpleScalarUDF::new_with_signature(
         name,
         signature,
         returns,
-        Arc::new(call),
+        Arc::new(move |args: &[ColumnarValue]| {
+            let [value] = take_function_args(&own_name, args)?;
+            evaluate_unary(value, &evaluate)
+        }),
     ))
 }
 

@@ -159,13 +159,12 @@ impl ScalarUDFImpl for DecodeTensor {
             }),
             ItemType::Varchar => lists(tensors, StringViewBuilder::new(), |list, values| {
                 for value in strings(values)? {
-                    let text = std::str::from_utf8(&value);
-                    let not_text = |_| {
-                        exec_datafusion_err!(
+                    let Ok(text) = std::str::from_utf8(&value) else {
+                        return exec_err!(
                             "decode_tensor: a string is not UTF-8; use decode_tensor(x, 'BYTEA')"
-                        )
+                        );
                     };
-                    list.append_value(text.map_err(not_text)?);
+                    list.append_value(text);
                 }
                 Ok(())
             }),
@@ -209,21 +208,15 @@ fn tensor_error(error: TensorError) -> DataFusionError {
 }
 
 fn doubles(values: TensorValues) -> Result<Vec<f64>> {
-    let exact = |value: i128| match value as f64 {
-        double if double as i128 == value => Ok(double),
-        _ => exec_err!(
-            "decode_tensor: {value} is not exact as DOUBLE; use decode_tensor(x, 'BIGINT')"
-        ),
-    };
     match values {
         TensorValues::Floats(values) => Ok(values),
         TensorValues::Ints(values) => values
             .into_iter()
-            .map(|value| exact(value.into()))
+            .map(|value| double_of(value.into()))
             .collect(),
         TensorValues::Unsigned(values) => values
             .into_iter()
-            .map(|value| exact(value.into()))
+            .map(|value| double_of(value.into()))
             .collect(),
         TensorValues::Strings(_) => {
             exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')")
@@ -231,24 +224,34 @@ fn doubles(values: TensorValues) -> Result<Vec<f64>> {
     }
 }
 
+/// The DOUBLE that represents an integer exactly.
+fn double_of(value: i128) -> Result<f64> {
+    match value as f64 {
+        double if double as i128 == value => Ok(double),
+        _ => exec_err!(
+            "decode_tensor: {value} is not exact as DOUBLE; use decode_tensor(x, 'BIGINT')"
+        ),
+    }
+}
+
 fn floats(values: TensorValues) -> Result<Vec<f32>> {
-    let exact = |value: f64| match value as f32 {
+    doubles(values)?.into_iter().map(float_of).collect()
+}
+
+/// The FLOAT that represents a number exactly.
+fn float_of(value: f64) -> Result<f32> {
+    match value as f32 {
         float if f64::from(float) == value || value.is_nan() => Ok(float),
         _ => exec_err!(
             "decode_tensor: {value} is not exact as FLOAT; use decode_tensor(x, 'DOUBLE')"
         ),
-    };
-    doubles(values)?.into_iter().map(exact).collect()
+    }
 }
 
 fn integers(values: TensorValues) -> Result<Vec<i64>> {
-    let fits = |value: u64| {
-        i64::try_from(value)
-            .map_err(|_| exec_datafusion_err!("decode_tensor: {value} is out of range of BIGINT"))
-    };
     match values {
         TensorValues::Ints(values) => Ok(values),
-        TensorValues::Unsigned(values) => values.into_iter().map(fits).collect(),
+        TensorValues::Unsigned(values) => values.into_iter().map(integer_of).collect(),
         TensorValues::Floats(_) => {
             exec_err!("decode_tensor: found floats; use decode_tensor(x, 'DOUBLE')")
         }
@@ -256,6 +259,12 @@ fn integers(values: TensorValues) -> Result<Vec<i64>> {
             exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')")
         }
     }
+}
+
+/// The BIGINT that represents an unsigned integer.
+fn integer_of(value: u64) -> Result<i64> {
+    i64::try_from(value)
+        .map_err(|_| exec_datafusion_err!("decode_tensor: {value} is out of range of BIGINT"))
 }
 
 fn strings(values: TensorValues) -> Result<Vec<Bytes>> {

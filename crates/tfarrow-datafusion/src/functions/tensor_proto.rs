@@ -144,12 +144,12 @@ impl TensorProto {
             // All strings are stored, with their lengths.
             true if !self.tensor_content.is_empty() => self.tensor_content.len(),
             true => {
-                let size = |string: &Bytes| string.len() + 1;
-                let repeated = count.saturating_sub(self.string_val.len());
-                let last = self.string_val.last().map_or(1, size);
+                let strings = &self.string_val;
+                let repeated = count.saturating_sub(strings.len());
+                let last = strings.last().map_or(1, |string| string.len() + 1);
                 repeated
                     .saturating_mul(last)
-                    .saturating_add(self.string_val.iter().map(size).sum())
+                    .saturating_add(strings.iter().map(|string| string.len() + 1).sum())
             }
         };
         Ok(bytes.saturating_sub(stored))
@@ -158,9 +158,6 @@ impl TensorProto {
     /// The values in row-major order.
     pub(super) fn values(&self) -> Result<TensorValues> {
         use TensorValues::{Floats, Ints, Strings, Unsigned};
-        let f16_of = |bits: &i32| f64::from(f16::from_bits(*bits as u16));
-        let bf16_of = |bits: &i32| f64::from(bf16::from_bits(*bits as u16));
-        let int_of = |value: &i32| i64::from(*value);
         Ok(match self.dtype {
             1 => Floats(self.numbers(
                 |b| f64::from(f32::from_le_bytes(b)),
@@ -168,18 +165,10 @@ impl TensorProto {
                 |v| f64::from(*v),
             )?),
             2 => Floats(self.numbers(f64::from_le_bytes, &self.double_val, |v| *v)?),
-            3 | 13 => {
-                Ints(self.numbers(|b| i64::from(i32::from_le_bytes(b)), &self.int_val, int_of)?)
-            }
-            4 | 12 => {
-                Ints(self.numbers(|b| i64::from(u8::from_le_bytes(b)), &self.int_val, int_of)?)
-            }
-            5 | 15 => {
-                Ints(self.numbers(|b| i64::from(i16::from_le_bytes(b)), &self.int_val, int_of)?)
-            }
-            6 | 11 => {
-                Ints(self.numbers(|b| i64::from(i8::from_le_bytes(b)), &self.int_val, int_of)?)
-            }
+            3 | 13 => self.ints(|b| i64::from(i32::from_le_bytes(b)))?,
+            4 | 12 => self.ints(|b| i64::from(u8::from_le_bytes(b)))?,
+            5 | 15 => self.ints(|b| i64::from(i16::from_le_bytes(b)))?,
+            6 | 11 => self.ints(|b| i64::from(i8::from_le_bytes(b)))?,
             STRING => Strings(self.strings()?),
             9 => Ints(self.numbers(i64::from_le_bytes, &self.int64_val, |v| *v)?),
             10 => Ints(self.numbers(
@@ -190,15 +179,13 @@ impl TensorProto {
             14 => Floats(self.numbers(
                 |b| f64::from(bf16::from_le_bytes(b)),
                 &self.half_val,
-                bf16_of,
+                |v| f64::from(bf16::from_bits(*v as u16)),
             )?),
-            16 | 17 => {
-                Ints(self.numbers(|b| i64::from(u16::from_le_bytes(b)), &self.int_val, int_of)?)
-            }
+            16 | 17 => self.ints(|b| i64::from(u16::from_le_bytes(b)))?,
             19 => Floats(self.numbers(
                 |b| f64::from(f16::from_le_bytes(b)),
                 &self.half_val,
-                f16_of,
+                |v| f64::from(f16::from_bits(*v as u16)),
             )?),
             22 => Ints(self.numbers(
                 |b| i64::from(u32::from_le_bytes(b)),
@@ -208,6 +195,12 @@ impl TensorProto {
             23 => Unsigned(self.numbers(u64::from_le_bytes, &self.uint64_val, |v| *v)?),
             other => return Err(TensorError::Dtype(other)),
         })
+    }
+
+    /// Reads integers of `N` bytes each from `tensor_content`, or else from `int_val`.
+    fn ints<const N: usize>(&self, of_bytes: fn([u8; N]) -> i64) -> Result<TensorValues> {
+        let ints = self.numbers(of_bytes, &self.int_val, |v| i64::from(*v))?;
+        Ok(TensorValues::Ints(ints))
     }
 
     /// Reads values of `N` bytes each from `tensor_content`, or else from the field of their type.

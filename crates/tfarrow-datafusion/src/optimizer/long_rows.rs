@@ -103,13 +103,13 @@ impl PhysicalOptimizerRule for LongRows {
 }
 
 fn compact_inputs(node: Arc<dyn ExecutionPlan>, rows: usize) -> Result<Arc<dyn ExecutionPlan>> {
-    let compact = |input: &Arc<_>| {
-        Arc::new(PassThroughExec::new(
+    let mut inputs: Vec<Arc<dyn ExecutionPlan>> = Vec::new();
+    for input in node.children() {
+        inputs.push(Arc::new(PassThroughExec::new(
             Arc::clone(input),
             CompactBatches { rows },
-        )) as _
-    };
-    let inputs = node.children().into_iter().map(compact).collect();
+        )));
+    }
     replace_children_if_necessary(node, inputs)
 }
 

@@ -46,32 +46,23 @@ impl Decoders {
         on_error: OnError,
         filter: Option<Filter>,
     ) -> Self {
-        let pool = |builder: ReaderBuilder, projection: Vec<usize>| DecoderPool {
-            builder: builder
-                .with_on_error(on_error)
-                .with_projection(projection.clone()),
-            columns: Arc::clone(columns),
-            projection,
-            idle: Lock::default(),
-        };
         let filter = filter.map(|filter| {
-            // The set of skipped records must not depend on how many values of a list the filter
-            // needs.
-            let may_truncate =
-                |column: &usize| on_error == OnError::Fail && columns.is_as_decoded(*column);
-            let lists = filter
-                .first_values()
-                .filter(|(column, _)| may_truncate(column));
-            let builder = lists.fold(builder.clone(), |builder, (column, most)| {
-                builder.with_first_values(column, most)
-            });
-            let filter_pool = pool(builder, filter.columns().to_vec());
-            (filter, filter_pool)
+            let mut builder = builder.clone();
+            for (column, most) in filter.first_values() {
+                // The set of skipped records must not depend on how many values of a list the
+                // filter needs.
+                if on_error == OnError::Fail && columns.is_as_decoded(column) {
+                    builder = builder.with_first_values(column, most);
+                }
+            }
+            let projection = filter.columns().to_vec();
+            let pool = DecoderPool::new(builder, columns, projection, on_error);
+            (filter, pool)
         });
         let is_of_messages = columns.record_type() == RecordType::Message;
         let (provenance, notices) = Default::default();
         Self {
-            pool: pool(builder.clone(), projection),
+            pool: DecoderPool::new(builder.clone(), columns, projection, on_error),
             filter,
             on_error,
             is_of_messages,
@@ -238,6 +229,23 @@ struct DecoderPool {
 }
 
 impl DecoderPool {
+    /// Creates a pool of decoders of the columns `projection`, which has none yet.
+    fn new(
+        builder: ReaderBuilder,
+        columns: &Arc<Columns>,
+        projection: Vec<usize>,
+        on_error: OnError,
+    ) -> Self {
+        Self {
+            builder: builder
+                .with_on_error(on_error)
+                .with_projection(projection.clone()),
+            columns: Arc::clone(columns),
+            projection,
+            idle: Lock::default(),
+        }
+    }
+
     /// Decodes the records, or those that `filter` selects, with an idle decoder or a new one.
     fn decode(
         &self,

@@ -32,13 +32,13 @@ pub(crate) struct Filter {
 /// Returns whether a scan can evaluate a filter: it refers to columns of the file only, and is not
 /// volatile.
 pub(crate) fn is_decidable(filter: &Arc<dyn PhysicalExpr>, file_schema: &Schema) -> bool {
-    let known = |column: &Column| {
-        file_schema
-            .fields()
-            .get(column.index())
-            .is_some_and(|field| field.name() == column.name())
-    };
-    collect_columns(filter).iter().all(known) && !is_volatile(filter)
+    for column in collect_columns(filter) {
+        let field = file_schema.fields().get(column.index());
+        if field.is_none_or(|field| field.name() != column.name()) {
+            return false;
+        }
+    }
+    !is_volatile(filter)
 }
 
 /// Returns whether a filter, or a part of it, is dynamic: it changes while the query runs.
@@ -68,10 +68,9 @@ impl Filter {
     pub(crate) fn first_values(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut found = HashMap::new();
         collect_first_values(&self.predicate, &mut found);
-        let column = |index: usize| self.columns.get(index).copied();
         found
             .into_iter()
-            .filter_map(move |(index, most)| column(index).zip(most))
+            .filter_map(move |(index, most)| Some((*self.columns.get(index)?, most?)))
     }
 
     /// Evaluates the filter for a batch of its columns. Rows for which the result is null or false

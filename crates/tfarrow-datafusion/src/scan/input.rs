@@ -38,11 +38,10 @@ impl RecordRange {
 
     /// The records of a chunk that are in the range; `None` if the range ends before them.
     pub(crate) fn of_chunk(&self, records: Records) -> Option<Records> {
-        let number = |record: u64| {
-            usize::try_from(record.saturating_sub(records.first())).unwrap_or(usize::MAX)
-        };
-        let from = number(self.0.start);
-        let to = number(self.0.end);
+        let from = self.0.start.saturating_sub(records.first());
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let to = self.0.end.saturating_sub(records.first());
+        let to = usize::try_from(to).unwrap_or(usize::MAX);
         if to == 0 {
             return None;
         }

@@ -131,15 +131,15 @@ impl FilesAhead {
     ) -> Batches {
         let most = threads.saturating_sub(1).max(1);
         let chunks = (CHUNKS_AHEAD / most).max(2);
-        let is_same =
-            |other: &PartitionedFile| other.object_meta.location == file.object_meta.location;
+        let location = &file.object_meta.location;
         let batches = match self.started.pop_front() {
-            Some((started, batches)) if is_same(&started) => batches,
+            Some((started, batches)) if started.object_meta.location == *location => batches,
             // The first file, or a file that is opened in another order than the partition has;
             // such files are not read ahead.
             other => {
                 self.started.extend(other);
-                self.left.pop_front_if(|next| is_same(next));
+                self.left
+                    .pop_front_if(|next| next.object_meta.location == *location);
                 start(file, chunks)
             }
         };

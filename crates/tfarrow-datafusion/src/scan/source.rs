@@ -413,22 +413,20 @@ impl FileSource for TfRecordSource {
         // aggregates create them. `session_context` disables those of aggregates, and so keeps
         // those of sorts and joins.
         let has_aggregates = config.optimizer.enable_aggregate_dynamic_filter_pushdown;
-        let is_safe = |filter: &Arc<_>| !has_aggregates || !is_dynamic(filter);
-        let takes = |filter: &Arc<_>| {
-            self.pushdown_filters && is_decidable(filter, schema) && is_safe(filter)
-        };
-        let answers = filters
-            .iter()
-            .map(|filter| {
-                if takes(filter) {
-                    PushedDown::Yes
-                } else {
-                    PushedDown::No
-                }
-            })
-            .collect();
+        let mut answers = Vec::with_capacity(filters.len());
+        let mut taken = Vec::new();
+        for filter in filters {
+            let is_taken = self.pushdown_filters
+                && is_decidable(&filter, schema)
+                && (!has_aggregates || !is_dynamic(&filter));
+            if is_taken {
+                answers.push(PushedDown::Yes);
+                taken.push(filter);
+            } else {
+                answers.push(PushedDown::No);
+            }
+        }
         let propagation = FilterPushdownPropagation::with_parent_pushdown_result(answers);
-        let taken: Vec<_> = filters.into_iter().filter(takes).collect();
         if taken.is_empty() {
             return Ok(propagation);
         }

@@ -139,16 +139,8 @@ impl Columns {
             );
         }
         let places = schema::with_views(&Schema::new(fields), views);
-        let more = |schema: &Schema| {
-            let fields: Vec<_> = schema
-                .fields()
-                .iter()
-                .chain(places.fields())
-                .cloned()
-                .collect();
-            Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
-        };
-        (self.schema, self.decoded) = (more(&self.schema), more(&self.decoded));
+        self.schema = with_fields(&self.schema, &places);
+        self.decoded = with_fields(&self.decoded, &places);
         self.casts.resize(self.schema.fields().len(), None);
         Ok(self)
     }
@@ -185,19 +177,12 @@ impl Columns {
                 required,
             });
         }
-        let is_read = |((read, decoded), cast): ((&FieldRef, &FieldRef), &Option<ColumnCast>)| {
-            read.name() == decoded.name()
-                && (cast.is_some() || read.data_type() == decoded.data_type())
-        };
-        let has_same = schema.fields().len() == decoded.fields().len() && defaults.is_empty();
-        match has_same
-            && schema
-                .fields()
-                .iter()
-                .zip(decoded.fields())
-                .zip(&casts)
-                .all(is_read)
-        {
+        let mut are_read = schema.fields().len() == decoded.fields().len() && defaults.is_empty();
+        for ((field, decoded), cast) in schema.fields().iter().zip(decoded.fields()).zip(&casts) {
+            are_read &= field.name() == decoded.name()
+                && (cast.is_some() || field.data_type() == decoded.data_type());
+        }
+        match are_read {
             true => Ok(Self {
                 schema,
                 decoded,
@@ -251,16 +236,16 @@ impl Columns {
                 Ok(array) => arrays.push(array),
                 Err(errors) => {
                     let name = self.schema.field(*column).name();
-                    let error = |(row, expected, found)| CastError {
-                        row,
-                        column: name.clone(),
-                        expected,
-                        found,
-                    };
-                    return Ok(CastBatch::Failed(
-                        errors.into_iter().map(error).collect(),
-                        batch,
-                    ));
+                    let mut failed = Vec::with_capacity(errors.len());
+                    for (row, expected, found) in errors {
+                        failed.push(CastError {
+                            row,
+                            column: name.clone(),
+                            expected,
+                            found,
+                        });
+                    }
+                    return Ok(CastBatch::Failed(failed, batch));
                 }
             }
         }
@@ -270,6 +255,13 @@ impl Columns {
             schema, arrays, &options,
         )?))
     }
+}
+
+/// The schema with the fields of `more` at its end.
+fn with_fields(schema: &Schema, more: &Schema) -> SchemaRef {
+    let mut fields = schema.fields().to_vec();
+    fields.extend_from_slice(more.fields());
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// The result of [`Columns::cast`].
@@ -307,17 +299,14 @@ impl ColumnCast {
             )?;
         }
         if self.required && cast.null_count() > 0 {
-            let absent = |row| {
-                (
-                    row,
-                    format!("{} NOT NULL", self.to),
-                    "no such feature".to_owned(),
-                )
-            };
-            return Ok(Err((0..cast.len())
-                .filter(|row| cast.is_null(*row))
-                .map(absent)
-                .collect()));
+            let mut absent = Vec::new();
+            for row in 0..cast.len() {
+                if cast.is_null(row) {
+                    let expected = format!("{} NOT NULL", self.to);
+                    absent.push((row, expected, "no such feature".to_owned()));
+                }
+            }
+            return Ok(Err(absent));
         }
         Ok(Ok(cast))
     }
@@ -325,18 +314,17 @@ impl ColumnCast {
     /// The rows that cannot be cast. Casts each row separately, because it runs only after an
     /// error.
     fn errors(&self, array: &ArrayRef) -> RowErrors {
-        // Copies the row, because Arrow's cast of a slice to a fixed-size list reads the wrong null
-        // bits.
-        let row_alone = |row: usize| take(array, &UInt32Array::from_value(row as u32, 1), None);
-        let is_error = |row: &usize| {
-            row_alone(*row)
-                .and_then(|row| cast_exactly(&row, &self.to))
-                .is_err()
-        };
-        (0..array.len())
-            .filter(is_error)
-            .map(|row| (row, self.to.to_string(), shown(array, row)))
-            .collect()
+        let mut errors = Vec::new();
+        for row in 0..array.len() {
+            // Copies the row, because Arrow's cast of a slice to a fixed-size list reads the wrong
+            // null bits.
+            let alone = take(array, &UInt32Array::from_value(row as u32, 1), None);
+            let cast = alone.and_then(|alone| cast_exactly(&alone, &self.to));
+            if cast.is_err() {
+                errors.push((row, self.to.to_string(), shown(array, row)));
+            }
+        }
+        errors
     }
 }
 
@@ -344,48 +332,39 @@ impl ColumnCast {
 /// values: a fraction is not rounded to an integer.
 fn default_of(field: &Field, default: &ScalarValue, to: &DataType) -> Result<ArrayRef> {
     let given = default.to_array()?;
-    let is_whole = |cast: &ArrayRef| {
-        let back = cast_with_options(
-            cast,
-            given.data_type(),
-            &CastOptions {
-                safe: false,
-                ..Default::default()
-            },
-        );
-        !leaf(to).is_integer() || back.is_ok_and(|back| back.as_ref() == given.as_ref())
-    };
-    match cast_exactly(&given, to).ok().filter(is_whole) {
-        Some(cast) => Ok(cast),
-        None => plan_err!(
-            "column {:?}: DEFAULT {default} is not a valid {to}",
-            field.name()
-        ),
+    if let Ok(cast) = cast_exactly(&given, to) {
+        let back = cast_strictly(&cast, given.data_type());
+        if !leaf(to).is_integer() || back.is_ok_and(|back| back.as_ref() == given.as_ref()) {
+            return Ok(cast);
+        }
     }
+    plan_err!(
+        "column {:?}: DEFAULT {default} is not a valid {to}",
+        field.name()
+    )
 }
 
 /// Casts an array; a value that would change is an error.
 fn cast_exactly(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
-    let cast = |array: &ArrayRef, to| {
-        cast_with_options(
-            array,
-            to,
-            &CastOptions {
-                safe: false,
-                ..Default::default()
-            },
-        )
-    };
-    let result = cast(array, to)?;
+    let result = cast_strictly(array, to)?;
     // Arrow casts every number other than 0 to true.
     if leaf(to) == &DataType::Boolean
-        && cast(&result, array.data_type())?.as_ref() != array.as_ref()
+        && cast_strictly(&result, array.data_type())?.as_ref() != array.as_ref()
     {
         return Err(ArrowError::CastError(
             "a number other than 0 and 1".to_owned(),
         ));
     }
     Ok(result)
+}
+
+/// Casts an array; a value that Arrow cannot cast is an error.
+fn cast_strictly(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    let options = CastOptions {
+        safe: false,
+        ..Default::default()
+    };
+    cast_with_options(array, to, &options)
 }
 
 /// A value as text, with the length of a list, truncated to [`MAX_SHOWN`] characters.
@@ -442,10 +421,6 @@ fn decoded_type(declared: &DataType, views: bool) -> Option<DataType> {
 
 /// The type that a query reads: text and bytes are view arrays, or plain arrays.
 fn with_views(declared: &DataType, views: bool) -> DataType {
-    let with_views = |item: &Arc<Field>| {
-        let data_type = with_views(item.data_type(), views);
-        Arc::new(item.as_ref().clone().with_data_type(data_type))
-    };
     match declared {
         DataType::Binary | DataType::BinaryView => {
             if views {
@@ -461,10 +436,18 @@ fn with_views(declared: &DataType, views: bool) -> DataType {
                 DataType::Utf8
             }
         }
-        DataType::List(item) => DataType::List(with_views(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(with_views(item), *length),
+        DataType::List(item) => DataType::List(item_with_views(item, views)),
+        DataType::FixedSizeList(item, length) => {
+            DataType::FixedSizeList(item_with_views(item, views), *length)
+        }
         other => other.clone(),
     }
+}
+
+/// The field of the items of a list that a query reads.
+fn item_with_views(item: &Field, views: bool) -> FieldRef {
+    let data_type = with_views(item.data_type(), views);
+    Arc::new(item.clone().with_data_type(data_type))
 }
 
 fn not_decoded<T>(field: &Field) -> Result<T> {

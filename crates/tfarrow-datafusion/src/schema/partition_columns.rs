@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, cast::AsArray};
+use arrow_array::{RecordBatch, RecordBatchOptions, cast::AsArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use datafusion::{
     catalog::Session,
@@ -88,15 +88,14 @@ impl PartitionColumns {
 
     /// The fields of all partition columns.
     pub fn fields(&self) -> Vec<FieldRef> {
-        let text = |name| Arc::new(Field::new(name, DataType::Utf8View, false));
-        let run = self.runs.is_some().then(|| text(RUN_COLUMN));
-        let file = self.file.then(|| text(FILE_COLUMN));
-        self.folders
-            .iter()
-            .cloned()
-            .chain(run)
-            .chain(file)
-            .collect()
+        let mut fields = self.folders.clone();
+        if self.runs.is_some() {
+            fields.push(Arc::new(Field::new(RUN_COLUMN, DataType::Utf8View, false)));
+        }
+        if self.file {
+            fields.push(Arc::new(Field::new(FILE_COLUMN, DataType::Utf8View, false)));
+        }
+        fields
     }
 
     /// The values of the columns for one shard.
@@ -126,14 +125,16 @@ impl PartitionColumns {
     pub fn decides(&self, filter: &Expr) -> bool {
         let fields = self.fields();
         let columns = filter.column_refs();
-        let is_of_queries = |expr: &Expr| {
+        if filter.is_volatile() {
+            return false;
+        }
+        let has_query = filter.exists(|expr| {
             Ok(matches!(
                 expr,
                 Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_)
             ))
-        };
-        let is_simple = !filter.is_volatile() && !filter.exists(is_of_queries).unwrap_or(true);
-        is_simple
+        });
+        !has_query.unwrap_or(true)
             && !columns.is_empty()
             && columns
                 .iter()
@@ -152,16 +153,13 @@ impl PartitionColumns {
             return Ok(keep);
         }
         let schema = Arc::new(Schema::new(self.fields()));
-        let column = |column: usize| -> Result<ArrayRef> {
-            ScalarValue::iter_to_array(
-                values
-                    .iter()
-                    .filter_map(|values| values.get(column).cloned()),
-            )
-        };
-        let columns = (0..schema.fields().len())
-            .map(column)
-            .collect::<Result<Vec<_>>>()?;
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for column in 0..schema.fields().len() {
+            let values = values
+                .iter()
+                .filter_map(|values| values.get(column).cloned());
+            columns.push(ScalarValue::iter_to_array(values)?);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
         let schema = DFSchema::try_from(schema)?;
@@ -193,17 +191,10 @@ struct Runs {
 impl Runs {
     fn of(shards: &[Shard]) -> Self {
         let sources: HashSet<_> = shards.iter().map(source).collect();
-        let common = |one: PathBuf, other: &Path| {
-            let parts = one.components().zip(other.components());
-            parts
-                .take_while(|(one, other)| one == other)
-                .map(|(part, _)| part)
-                .collect()
-        };
         let mut folders = sources.iter().copied();
         let first = folders.next().filter(|_| sources.len() > 1);
         Self {
-            common: first.map(|first| folders.fold(first.to_owned(), common)),
+            common: first.map(|first| folders.fold(first.to_owned(), common_folder)),
         }
     }
 
@@ -220,6 +211,18 @@ impl Runs {
             .filter(|folder| !folder.is_empty())
             .unwrap_or_else(|| ".".to_owned())
     }
+}
+
+/// The last folder that two paths have in common.
+fn common_folder(one: PathBuf, other: &Path) -> PathBuf {
+    let mut common = PathBuf::new();
+    for (part, other) in one.components().zip(other.components()) {
+        if part != other {
+            break;
+        }
+        common.push(part);
+    }
+    common
 }
 
 /// The folder that the name of a shard is relative to.

@@ -138,17 +138,20 @@ fn bytes_of_kinds<'a>(
     role: Option<Role>,
 ) -> u64 {
     let is_sequence = role == Some(Role::Sequence);
-    let is_of_column = |feature: &&&FeatureSummary| match feature.role {
-        Role::Sequence => is_sequence,
-        Role::Examples => false,
-        _ => !is_sequence,
-    };
-    let kinds = features
-        .filter(is_of_column)
-        .flat_map(|feature| feature.kinds());
-    kinds
-        .map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES)
-        .sum()
+    let mut bytes = 0;
+    for feature in features {
+        let is_of_column = match feature.role {
+            Role::Sequence => is_sequence,
+            Role::Examples => false,
+            _ => !is_sequence,
+        };
+        if is_of_column {
+            for (_, seen) in feature.kinds() {
+                bytes += seen.bytes + seen.values * VALUE_BYTES;
+            }
+        }
+    }
+    bytes
 }
 
 fn features<'a>(seen: &'a Inferred, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {

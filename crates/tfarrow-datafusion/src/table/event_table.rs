@@ -140,19 +140,15 @@ impl TableProvider for EventTable {
 /// The query of the rows.
 fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let events = table.with_runs(columns())?;
-    let is_metadata = |field: &&Arc<Field>| {
-        ![RUN_COLUMN, STEP, WALL_TIME, SUMMARY].contains(&field.name().as_str())
-    };
-    let schema = events.schema();
-    let metadata: Vec<_> = schema
-        .fields()
-        .iter()
-        .filter(is_metadata)
-        .map(|field| ident(field.name()))
-        .collect();
+    let mut metadata = Vec::new();
+    for field in events.schema().fields() {
+        if ![RUN_COLUMN, STEP, WALL_TIME, SUMMARY].contains(&field.name().as_str()) {
+            metadata.push(ident(field.name()));
+        }
+    }
     let events = match table.options().purge_orphaned_data {
         true => purged(table)?,
-        false => LogicalPlanBuilder::scan(EVENTS_SCAN, provider_as_source(Arc::new(events)), None)?,
+        false => scan(EVENTS_SCAN, events)?,
     };
     let time = event_time().call(vec![col(WALL_TIME)]).alias(WALL_TIME);
     let values = get_field(col(SUMMARY), "value").alias(SUMMARY_VALUE);
@@ -161,15 +157,11 @@ fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let value = event_value()
         .call(vec![col(SUMMARY_VALUE)])
         .alias(EVENT_VALUE);
-    let of_value = |name| {
-        event_value_field(name)
-            .call(vec![col(EVENT_VALUE)])
-            .alias(name)
-    };
-    let rows = [RUN_COLUMN, STEP, WALL_TIME, TAG]
-        .map(col)
-        .into_iter()
-        .chain(EVENT_VALUE_COLUMNS.map(of_value));
+    let mut rows = Vec::from([RUN_COLUMN, STEP, WALL_TIME, TAG].map(col));
+    for name in EVENT_VALUE_COLUMNS {
+        let field = event_value_field(name).call(vec![col(EVENT_VALUE)]);
+        rows.push(field.alias(name));
+    }
     // An event without a summary has no row.
     let unnest = UnnestOptions::new().with_preserve_nulls(false);
     events
@@ -184,7 +176,7 @@ fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
                 .into_iter()
                 .chain(metadata.iter().cloned()),
         )?
-        .project(rows.chain(metadata))?
+        .project(rows.into_iter().chain(metadata))?
         .build()
 }
 
@@ -198,9 +190,6 @@ fn purged(table: &TfRecordTable) -> Result<LogicalPlanBuilder> {
         ..table.options().metadata_columns
     };
     let table = table.with_metadata_columns(wanted);
-    let scan = |name: &str, events| {
-        LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(events)), None)
-    };
     // What is skipped is reported by the other scan of the same records.
     let restarts = scan(
         RESTARTS_SCAN,
@@ -209,8 +198,9 @@ fn purged(table: &TfRecordTable) -> Result<LogicalPlanBuilder> {
     .filter(get_field(col(SESSION_LOG), STATUS).eq(lit(START)))?
     .project([RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(ident))?;
     let [run, step, file, record] = [RUN_COLUMN, STEP, FILE_COLUMN, INDEX_COLUMN].map(|column| {
-        let of = |scan: &str| Expr::Column(Column::new(Some(scan.to_owned()), column));
-        (of(EVENTS_SCAN), of(RESTARTS_SCAN))
+        let of_event = Column::new(Some(EVENTS_SCAN), column);
+        let of_restart = Column::new(Some(RESTARTS_SCAN), column);
+        (Expr::Column(of_event), Expr::Column(of_restart))
     });
     let is_later = file
         .1
@@ -223,6 +213,11 @@ fn purged(table: &TfRecordTable) -> Result<LogicalPlanBuilder> {
     restarts.join_on(events, JoinType::RightAnti, is_replaced)
 }
 
+/// The scan of a table of messages, which has this name in the plan.
+fn scan(name: &str, events: TfRecordTable) -> Result<LogicalPlanBuilder> {
+    LogicalPlanBuilder::scan(name, provider_as_source(Arc::new(events)), None)
+}
+
 /// The fields of the event of a restart.
 fn restart_columns() -> Vec<Field> {
     let status = Field::new(STATUS, DataType::Utf8, false);
@@ -233,45 +228,34 @@ fn restart_columns() -> Vec<Field> {
 /// The fields of an event that the query reads. Tensors and audio stay serialized: `event_value`
 /// reads tensors.
 fn columns() -> Vec<Field> {
-    let text = |name: &str| Field::new(name, DataType::Utf8, false);
-    let bytes = |name: &str, nullable| Field::new(name, DataType::Binary, nullable);
-    let number = |name: &str, data_type| Field::new(name, data_type, false);
-    let doubles = |name: &str| Field::new(name, DataType::new_list(DataType::Float64, true), false);
-    let message =
-        |name: &str, fields: Vec<Field>| Field::new(name, DataType::Struct(fields.into()), true);
-    let size = |name: &str| number(name, DataType::Int32);
-    let double = |name: &str| number(name, DataType::Float64);
+    let plugin_data = vec![Field::new("plugin_name", DataType::Utf8, false)];
+    let metadata = vec![Field::new_struct("plugin_data", plugin_data, true)];
+    let image = vec![
+        Field::new("height", DataType::Int32, false),
+        Field::new("width", DataType::Int32, false),
+        Field::new("encoded_image_string", DataType::Binary, false),
+    ];
+    let doubles = DataType::new_list(DataType::Float64, true);
+    let histo = vec![
+        Field::new("min", DataType::Float64, false),
+        Field::new("max", DataType::Float64, false),
+        Field::new("bucket_limit", doubles.clone(), false),
+        Field::new("bucket", doubles, false),
+    ];
     let value = vec![
-        text(TAG),
-        message(
-            "metadata",
-            vec![message("plugin_data", vec![text("plugin_name")])],
-        ),
+        Field::new(TAG, DataType::Utf8, false),
+        Field::new_struct("metadata", metadata, true),
         Field::new("simple_value", DataType::Float32, true),
-        message(
-            "image",
-            vec![
-                size("height"),
-                size("width"),
-                bytes("encoded_image_string", false),
-            ],
-        ),
-        message(
-            "histo",
-            vec![
-                double("min"),
-                double("max"),
-                doubles("bucket_limit"),
-                doubles("bucket"),
-            ],
-        ),
-        bytes("audio", true),
-        bytes("tensor", true),
+        Field::new_struct("image", image, true),
+        Field::new_struct("histo", histo, true),
+        Field::new("audio", DataType::Binary, true),
+        Field::new("tensor", DataType::Binary, true),
     ];
     let values = DataType::new_list(DataType::Struct(value.into()), true);
+    let summary = vec![Field::new("value", values, false)];
     vec![
-        double(WALL_TIME),
-        number(STEP, DataType::Int64),
-        message(SUMMARY, vec![Field::new("value", values, false)]),
+        Field::new(WALL_TIME, DataType::Float64, false),
+        Field::new(STEP, DataType::Int64, false),
+        Field::new_struct(SUMMARY, summary, true),
     ]
 }

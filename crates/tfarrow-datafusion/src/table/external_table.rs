@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Field, FieldRef, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use datafusion::{
     catalog::{Session, TableProvider, TableProviderFactory},
     common::{DFSchema, ScalarValue, plan_err},
@@ -116,15 +116,14 @@ async fn inferred(
                  PARTITIONED BY out"
             );
         }
-        let partition = |name: String| {
-            let inferred = table
-                .folder_columns()
-                .iter()
-                .find(|field| *field.name() == name)
-                .cloned();
-            inferred.unwrap_or_else(|| Arc::new(Field::new(name, DataType::Utf8View, true)))
-        };
-        let partitions = named.into_iter().map(partition).collect();
+        let mut partitions = Vec::with_capacity(named.len());
+        for name in named {
+            let columns = table.folder_columns();
+            partitions.push(match columns.iter().find(|field| *field.name() == name) {
+                Some(inferred) => Arc::clone(inferred),
+                None => Arc::new(Field::new(name, DataType::Utf8View, true)),
+            });
+        }
         table.partitioned(partitions)
     })
     .await
@@ -141,21 +140,13 @@ async fn declared(
         );
     }
     let schema = command.schema.as_arrow();
-    let partition = |name: &String| schema.field_with_name(name).cloned().map(Arc::new);
-    let partitions = command
-        .table_partition_cols
-        .iter()
-        .map(partition)
-        .collect::<Result<Vec<FieldRef>, _>>()?;
-    let is_feature = |field: &&FieldRef| !command.table_partition_cols.contains(field.name());
-    let features = Schema::new(
-        schema
-            .fields()
-            .iter()
-            .filter(is_feature)
-            .cloned()
-            .collect::<Vec<_>>(),
-    );
+    let mut partitions = Vec::with_capacity(command.table_partition_cols.len());
+    for name in &command.table_partition_cols {
+        partitions.push(Arc::new(schema.field_with_name(name)?.clone()));
+    }
+    let mut features = schema.fields().to_vec();
+    features.retain(|field| !command.table_partition_cols.contains(field.name()));
+    let features = Schema::new(features);
     let defaults = command
         .column_defaults
         .iter()

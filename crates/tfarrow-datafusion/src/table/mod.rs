@@ -99,12 +99,11 @@ impl TfRecordTable {
     /// inferred from: its name and that number. There are none for a declared schema. Features that
     /// some of these records do not have are left out.
     pub fn fixed_lengths(&self) -> impl Iterator<Item = (&str, u64)> {
-        let length = |field: &FieldRef| self.provenance.fixed_length(field);
-        self.columns
-            .schema()
-            .fields()
-            .iter()
-            .filter_map(move |field| Some((field.name().as_str(), length(field)?)))
+        let fields = self.columns.schema().fields();
+        fields.iter().filter_map(move |field| {
+            let length = self.provenance.fixed_length(field)?;
+            Some((field.name().as_str(), length))
+        })
     }
 
     /// Creates the table of these files and columns, and adds the metadata columns of the options.
@@ -157,11 +156,11 @@ impl TfRecordTable {
         let mut ranges = Vec::new();
         let mut start = 0;
         for (shard, count) in shards.iter().zip(counts) {
-            let of_file = |record: u64| record.saturating_sub(start).min(*count);
-            let range = of_file(records.start)..of_file(records.end);
-            if !range.is_empty() {
+            let from = records.start.saturating_sub(start).min(*count);
+            let to = records.end.saturating_sub(start).min(*count);
+            if from < to {
                 files.push(shard.clone());
-                ranges.push(RecordRange(range));
+                ranges.push(RecordRange(from..to));
             }
             start += count;
         }
@@ -368,9 +367,11 @@ impl TfRecordTable {
         else {
             return Ok(files);
         };
-        let reads_all = |file: &PartitionedFile| RecordRange::of(file) == RecordRange::default();
+        let reads_all = files
+            .iter()
+            .all(|file| RecordRange::of(file) == RecordRange::default());
         let can_fail = self.options.on_error == OnError::Fail;
-        if self.options.metadata_columns.record || !can_fail || !files.iter().all(reads_all) {
+        if self.options.metadata_columns.record || !can_fail || !reads_all {
             return Ok(files);
         }
         blocking(move || Ok(pieces(files, partitions, least.get() as u64))).await
@@ -502,11 +503,14 @@ impl TableProvider for TfRecordTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let decides = |filter: &&Expr| match self.partitions.decides(filter) {
-            true => TableProviderFilterPushDown::Exact,
-            false => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(decides).collect())
+        let mut answers = Vec::with_capacity(filters.len());
+        for filter in filters {
+            answers.push(match self.partitions.decides(filter) {
+                true => TableProviderFilterPushDown::Exact,
+                false => TableProviderFilterPushDown::Unsupported,
+            });
+        }
+        Ok(answers)
     }
 
     fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
@@ -544,19 +548,17 @@ impl TableProvider for TfRecordTable {
 fn pieces(files: Vec<PartitionedFile>, count: usize, least: u64) -> Vec<PartitionedFile> {
     let bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
     let share = (bytes / count.max(1) as u64).max(least);
-    let cut = |file: PartitionedFile| {
+    let mut all = Vec::with_capacity(files.len());
+    for file in files {
         let divided = file
             .extension::<Shard>()
             .and_then(|shard| FilePiece::divide(shard, count, share));
         match divided {
-            Some(pieces) => pieces
-                .into_iter()
-                .map(|piece| piece_of(&file, piece))
-                .collect(),
-            None => vec![file],
+            Some(pieces) => all.extend(pieces.into_iter().map(|piece| piece_of(&file, piece))),
+            None => all.push(file),
         }
-    };
-    files.into_iter().flat_map(cut).collect()
+    }
+    all
 }
 
 /// A piece of a file.
@@ -571,8 +573,13 @@ pub fn piece_of(file: &PartitionedFile, piece: FilePiece) -> PartitionedFile {
 fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
     let sizes: Vec<_> = files.iter().map(|file| file.object_meta.size).collect();
     let mut files = files.into_iter();
-    let group = |range: Range<usize>| FileGroup::new(files.by_ref().take(range.len()).collect());
-    divide(&sizes, partitions).into_iter().map(group).collect()
+    let ranges = divide(&sizes, partitions);
+    let mut groups = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let group = files.by_ref().take(range.len()).collect();
+        groups.push(FileGroup::new(group));
+    }
+    groups
 }
 
 /// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path

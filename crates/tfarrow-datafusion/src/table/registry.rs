@@ -70,23 +70,21 @@ impl TableRegistry {
     /// that has all of them.
     pub fn find(&self, columns: &[Column]) -> Option<Arc<SchemaProvenance>> {
         let tables = self.recent.lock();
-        let is_named = |table: &&RecentTable| {
+        for table in tables.iter().rev() {
             let mut relations = columns.iter().filter_map(|column| column.relation.as_ref());
-            relations.any(|relation| relation.table() == table.name)
-        };
-        let has_all = |table: &&RecentTable| {
+            if relations.any(|relation| relation.table() == table.name) {
+                return Some(Arc::clone(&table.provenance));
+            }
+        }
+        if columns.is_empty() {
+            return None;
+        }
+        let mut last_first = tables.iter().rev();
+        let found = last_first.find(|table| {
             columns
                 .iter()
                 .all(|column| table.schema.index_of(&column.name).is_ok())
-        };
-        let aliased = || {
-            tables
-                .iter()
-                .rev()
-                .find(has_all)
-                .filter(|_| !columns.is_empty())
-        };
-        let found = tables.iter().rev().find(is_named).or_else(aliased);
+        });
         found.map(|table| Arc::clone(&table.provenance))
     }
 }

@@ -186,7 +186,6 @@ fn with_column(batch: &RecordBatch, index: usize, column: ArrayRef) -> Result<Re
 /// Returns whether a file has a name that a statement gives files in a folder: `part-00000.csv`, or
 /// `part-00000-of-00004.csv`.
 fn is_part_name(name: &str) -> bool {
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let Some(rest) = name
         .strip_prefix(PART)
         .and_then(|rest| rest.strip_prefix('-'))
@@ -200,6 +199,11 @@ fn is_part_name(name: &str) -> bool {
         .strip_prefix("-of-")
         .map_or(after, |rest| rest.get(digits(rest)..).unwrap_or_default());
     (5..10).contains(&count) && after.starts_with('.')
+}
+
+/// The number of digits at the start of a text.
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
 #[cfg(test)]

@@ -134,12 +134,12 @@ impl OutputStore {
     /// their names one after the other. There is no lock if the file system has none.
     async fn lock(&self, folder: &OutputFolder) -> Option<File> {
         let path = self.file(&folder.path).ok().flatten()?;
-        let locked = move || {
+        let locked = blocking(move || {
             let file = File::open(path).map_err(DataFusionError::from)?;
             file.lock().map_err(DataFusionError::from)?;
             Ok(file)
-        };
-        blocking(locked).await.ok()
+        });
+        locked.await.ok()
     }
 
     /// Creates the output file for this path. Whether an object exists is checked again by the

@@ -203,11 +203,13 @@ impl TfRecordSink {
                 .cloned()
                 .collect()
         };
-        let name =
-            |index| file_names::tf_shard_name(&stem, index, shards, &self.config.file_extension);
-        Ok((0..shards)
-            .map(|index| folder.clone().join(name(index)))
-            .collect())
+        let extension = &self.config.file_extension;
+        let mut names = Vec::with_capacity(shards);
+        for index in 0..shards {
+            let name = file_names::tf_shard_name(&stem, index, shards, extension);
+            names.push(folder.clone().join(name));
+        }
+        Ok(names)
     }
 
     /// Returns an error if one of these files exists and may not be replaced, or if the folder

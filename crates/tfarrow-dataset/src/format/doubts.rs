@@ -104,10 +104,12 @@ impl HeldOutput {
     /// Settles the doubts that the current member has passed by far, in its favour. `place` is the
     /// current one.
     pub(super) fn clear_far_doubts(&mut self, place: u64) {
-        let is_far =
-            |doubt: &Doubt| place - doubt.place > DOUBTFUL || self.bytes.len() - doubt.held > HELD;
-        let far = self.doubts.iter().take_while(|doubt| is_far(doubt)).count();
-        self.doubts.drain(..far);
+        while let Some(doubt) = self.doubts.front() {
+            if place - doubt.place <= DOUBTFUL && self.bytes.len() - doubt.held <= HELD {
+                break;
+            }
+            self.doubts.pop_front();
+        }
     }
 
     /// Moves bytes that are certain to `out`. Returns their number.

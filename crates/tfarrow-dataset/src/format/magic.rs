@@ -94,9 +94,12 @@ pub(crate) fn known(head: &[u8]) -> Option<String> {
 /// Returns whether `head` is the start of a known format, and not by chance that of a corrupt
 /// record.
 pub(crate) fn is_surely_known(head: &[u8]) -> bool {
-    let is_short = |(magic, ..): &&(&[u8], &str, &str)| magic.len() <= SHORT_MAGIC;
-    let by_magic = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic));
-    known(head).is_some() && !by_magic.is_some_and(|magic| is_short(&magic))
+    if let Some((magic, ..)) = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic))
+        && magic.len() <= SHORT_MAGIC
+    {
+        return false;
+    }
+    known(head).is_some()
 }
 
 /// Returns whether `head` is the start of an archive, which may contain complete TFRecord files.

@@ -271,11 +271,13 @@ pub(crate) fn contains_record(bytes: &[u8]) -> bool {
 /// Returns whether a frame follows the first one, on the assumption that only the CRC of the first
 /// length is corrupt.
 fn is_followed_by_header(bytes: &[u8]) -> bool {
-    let next = || {
-        let data = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
-        length(bytes.get(data.checked_add(HEADER + FOOTER)?..)?)
-    };
-    next().is_some()
+    second_length(bytes).is_some()
+}
+
+/// Returns the length of the second record; `None` if no header is where it would begin.
+fn second_length(bytes: &[u8]) -> Option<u64> {
+    let data = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+    length(bytes.get(data.checked_add(HEADER + FOOTER)?..)?)
 }
 
 /// Reads until `out` holds at least `enough` bytes or there are no more. Returns their number.

@@ -60,13 +60,17 @@ impl FilePiece {
             return None;
         }
         let version = shard.version();
-        let cut =
-            |index: u64| (u128::from(shard.size) * u128::from(index) / u128::from(count)) as u64;
-        let piece = |index| Self {
-            bytes: cut(index)..cut(index + 1),
-            version: version.clone(),
-        };
-        Some((0..count).map(piece).collect())
+        let mut pieces = Vec::with_capacity(count as usize);
+        let mut begin = 0;
+        for index in 1..=count {
+            let end = (u128::from(shard.size) * u128::from(index) / u128::from(count)) as u64;
+            pieces.push(Self {
+                bytes: begin..end,
+                version: version.clone(),
+            });
+            begin = end;
+        }
+        Some(pieces)
     }
 }
 

@@ -74,13 +74,10 @@ impl ProbablePayload {
         }
         let first = not_empty.first()?;
         let (name, fields, is_text) = if let Some(header) = ImageHeader::read(first) {
-            let format = |record: &&[u8]| ImageHeader::read(record).map(|header| header.format);
-            if not_empty
-                .iter()
-                .map(format)
-                .any(|other| other != Some(header.format))
-            {
-                return None;
+            for record in &not_empty {
+                if ImageHeader::read(record).map(|other| other.format) != Some(header.format) {
+                    return None;
+                }
             }
             let format = format!("{:?}", header.format).to_uppercase();
             (format!("{format} images"), None, false)
@@ -153,12 +150,10 @@ enum FieldWire {
 
 impl FieldWire {
     fn fits(self, kind: &str) -> bool {
-        let is = |value: WireValue<'_>| value.kind() == kind;
-        let is_len = ["text", "bytes", "message"].contains(&kind);
         match self {
-            Self::Varint => is(WireValue::Varint(0)),
-            Self::Fixed64 => is(WireValue::Fixed64(0)),
-            Self::Len => is_len,
+            Self::Varint => kind == WireValue::Varint(0).kind(),
+            Self::Fixed64 => kind == WireValue::Fixed64(0).kind(),
+            Self::Len => ["text", "bytes", "message"].contains(&kind),
             Self::Numbers => true,
         }
     }
@@ -188,25 +183,26 @@ impl KnownMessage {
     }
 
     fn fits(&self, found: &WireFields) -> bool {
-        let wire_of = |number: u32| {
-            self.fields
-                .iter()
-                .find(|(other, _)| *other == number)
-                .map(|(_, wire)| *wire)
-        };
-        let fits =
-            |(path, field): (&Vec<u32>, &tfarrow_codec::infer::WireField)| match path.as_slice() {
-                [number] => wire_of(*number)
-                    .is_some_and(|wire| field.kinds.keys().all(|kind| wire.fits(kind))),
-                _ => true,
+        for (path, field) in &found.fields {
+            let [number] = path.as_slice() else {
+                continue;
             };
-        let has = |path: &&[u32]| {
-            found
-                .fields
-                .get(*path)
-                .is_some_and(|field| path.len() > 1 || field.present == found.records)
-        };
-        found.fields.iter().all(fits) && self.required.iter().all(has)
+            let Some((_, wire)) = self.fields.iter().find(|(other, _)| other == number) else {
+                return false;
+            };
+            if !field.kinds.keys().all(|kind| wire.fits(kind)) {
+                return false;
+            }
+        }
+        for path in self.required {
+            let Some(field) = found.fields.get(*path) else {
+                return false;
+            };
+            if path.len() == 1 && field.present != found.records {
+                return false;
+            }
+        }
+        true
     }
 }
 

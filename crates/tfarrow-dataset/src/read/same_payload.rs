@@ -22,13 +22,9 @@ pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
         .into_iter()
         .filter_map(|payload| describe(shards, payload))
         .collect();
-    let is_other = |shard: &&Shard| shard.payload() == Payload::Other;
-    // A long record whose first bytes are damaged also counts as another kind, until its CRC is
-    // checked.
-    let has_others = || shards.iter().filter(is_other).any(begins_with_sound_record);
     let is_mixed = match kinds.len() {
         0 | 1 => false,
-        2 => !shards.iter().any(|shard| is_other(&shard)) || has_others(),
+        2 => are_two_kinds(shards),
         _ => true,
     };
     if !is_mixed {
@@ -44,11 +40,32 @@ pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
     }))
 }
 
+/// Returns whether shards that have two kinds of records by their first bytes really have two: a
+/// long record whose first bytes are damaged also counts as another kind, until its CRC is checked.
+fn are_two_kinds(shards: &[Shard]) -> bool {
+    let mut has_others = false;
+    for shard in shards {
+        if shard.payload() == Payload::Other {
+            if begins_with_sound_record(shard) {
+                return true;
+            }
+            has_others = true;
+        }
+    }
+    !has_others
+}
+
 /// Returns whether all shards are files of TensorBoard, as far as their first bytes show it.
 pub fn are_events(shards: &[Shard]) -> bool {
-    let payloads = || shards.iter().map(Shard::payload);
-    payloads().any(|payload| payload == Payload::Events)
-        && payloads().all(|payload| matches!(payload, Payload::Events | Payload::Unknown))
+    let mut has_events = false;
+    for shard in shards {
+        match shard.payload() {
+            Payload::Events => has_events = true,
+            Payload::Unknown => {}
+            Payload::Examples | Payload::ExampleLists | Payload::Other => return false,
+        }
+    }
+    has_events
 }
 
 /// Returns whether the CRC of a shard's first record matches.

@@ -173,19 +173,18 @@ impl ShardReader {
             Ok(stream) => stream,
             Err(failure) => return Err(error(path, failure, Compression::None, 0, 0)),
         };
-        // A shard whose first bytes are corrupt has no known format.
-        let goes_on = |foreign: &ErrorKind| {
-            options.on_error == OnError::Skip
-                && matches!(
-                    foreign,
-                    ErrorKind::NotTfRecord {
-                        is_known: false,
-                        ..
-                    }
-                )
-        };
-        if let Some(foreign) = foreign(&stream, size, &path).filter(|foreign| !goes_on(foreign)) {
-            return Err(Error::new(path, foreign));
+        if let Some(foreign) = foreign(&stream, size, &path) {
+            // A shard whose first bytes are corrupt has no known format.
+            let is_unknown = matches!(
+                foreign,
+                ErrorKind::NotTfRecord {
+                    is_known: false,
+                    ..
+                }
+            );
+            if options.on_error != OnError::Skip || !is_unknown {
+                return Err(Error::new(path, foreign));
+            }
         }
         let options = options.of_payload(Payload::of(stream.head()));
         Ok(Self::of_stream(stream, path, &options))

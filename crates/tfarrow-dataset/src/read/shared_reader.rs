@@ -235,16 +235,20 @@ impl PlainFile {
     /// waits until all pieces had their turns, because the last one may leave an error, or a `rest`
     /// to read.
     fn turn(&self, number: u64, at: u64) -> MutexGuard<'_, Turns> {
-        let waits = |turns: &mut Turns| {
-            let are_over = turns.done || turns.failure.is_some() || turns.rest.is_some();
-            let is_turn = if at < self.size {
-                turns.piece == number
-            } else {
-                turns.piece >= self.pieces()
-            };
-            !are_over && !is_turn
+        wait_while(&self.turn_ended, self.turns.lock(), |turns| {
+            self.waits(turns, number, at)
+        })
+    }
+
+    /// Returns whether the thread that took the piece `number`, at the offset `at`, has to wait.
+    fn waits(&self, turns: &Turns, number: u64, at: u64) -> bool {
+        let are_over = turns.done || turns.failure.is_some() || turns.rest.is_some();
+        let is_turn = if at < self.size {
+            turns.piece == number
+        } else {
+            turns.piece >= self.pieces()
         };
-        wait_while(&self.turn_ended, self.turns.lock(), waits)
+        !are_over && !is_turn
     }
 
     /// Reads the piece at `at`, unless all of it belongs to a record that begins before it.

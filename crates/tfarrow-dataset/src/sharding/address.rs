@@ -47,24 +47,20 @@ impl ShardAddress {
     /// or a URL whose query may be a secret. Or its name is not UTF-8.
     pub fn of(shard: &Shard) -> Result<Self> {
         Self::check(shard)?;
-        let text = |path: &Path| {
-            path.to_str()
-                .map(ToOwned::to_owned)
-                .ok_or_else(|| not_utf8(shard))
-        };
         let object = shard.object().map(Object::address);
         let located = shard.located();
         let absolute = match object {
-            None if located != shard.path => text(located)?,
+            None if located != shard.path => text_of(located, shard)?,
             None if shard.path.is_relative() => {
-                text(&absolute(located).map_err(|error| Error::io(located, error))?)?
+                let absolute = absolute(located).map_err(|error| Error::io(located, error))?;
+                text_of(&absolute, shard)?
             }
             _ => String::new(),
         };
         Ok(Self {
-            path: text(&shard.path)?,
+            path: text_of(&shard.path, shard)?,
             absolute,
-            name: text(&shard.name)?,
+            name: text_of(&shard.name, shard)?,
             size: shard.size,
             object,
         })
@@ -191,6 +187,17 @@ impl ShardAddress {
             ShardFormat::TfRecord,
             object,
         ))
+    }
+}
+
+/// A path of a shard, or its name, as text.
+///
+/// # Errors
+/// The path is not UTF-8.
+fn text_of(path: &Path, shard: &Shard) -> Result<String> {
+    match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(not_utf8(shard)),
     }
 }
 

@@ -103,8 +103,10 @@ pub fn splits_note(splits: &[TfdsSplit]) -> Option<String> {
 /// description that cannot be read is ignored. In a store, each folder with numbered shards is a
 /// request.
 pub fn tfds_splits(shards: &[Shard]) -> Vec<TfdsSplit> {
-    let is_numbered = |shard: &&Shard| !shard.is_stream() && set_member(&shard.path).is_some();
-    let numbered: Vec<_> = shards.iter().filter(is_numbered).collect();
+    let numbered: Vec<_> = shards
+        .iter()
+        .filter(|shard| !shard.is_stream() && set_member(&shard.path).is_some())
+        .collect();
     // Any shard of a folder.
     let folders: BTreeMap<&Path, &Shard> = numbered
         .iter()
@@ -195,15 +197,13 @@ impl DatasetInfo {
     /// A split with its shards; `None` if a length is no number, or the template is longer than a
     /// name.
     fn split(&self, split: &SplitInfo, folder: &Path) -> Option<TfdsSplit> {
-        let length = |length: &ShardLength| match length {
-            ShardLength::Number(records) => Some(*records),
-            ShardLength::Text(text) => text.parse().ok(),
-        };
-        let lengths = split
-            .shard_lengths
-            .iter()
-            .map(length)
-            .collect::<Option<_>>()?;
+        let mut lengths = Vec::new();
+        for length in &split.shard_lengths {
+            lengths.push(match length {
+                ShardLength::Number(records) => *records,
+                ShardLength::Text(text) => text.parse().ok()?,
+            });
+        }
         let template = split.filepath_template.as_deref().unwrap_or(TEMPLATE);
         let file_format = self.file_format.as_deref().unwrap_or(TFRECORD);
         let parts = [template, &self.name, &split.name, file_format];

@@ -85,11 +85,15 @@ fn escaped(text: &str) -> String {
 /// null.
 pub fn parse_folder_name(name: &str) -> Option<(String, Option<String>)> {
     let (key, value) = name.split_once('=').filter(|(key, _)| !key.is_empty())?;
-    let unescaped = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     Some((
         unescaped(key),
         (value != NULL_FOLDER).then(|| unescaped(value)),
     ))
+}
+
+/// The text that [`escaped`] was made of.
+fn unescaped(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// The integer that `text` is the usual form of.
@@ -162,18 +166,19 @@ pub(crate) fn folder_columns(paths: HashSet<&Path>) -> HashMap<PathBuf, Arc<[Fol
 
 /// The columns of these keys for files in these folders.
 fn columns_of(keys: &Keys, folders: &Folders) -> Arc<[FolderColumn]> {
-    let column = |(key, is_integer): &(String, Option<bool>)| {
-        let text = folders
-            .iter()
-            .find(|(other, _)| other == key)
-            .and_then(|(_, value)| value.clone());
-        FolderColumn {
+    keys.iter()
+        .map(|(key, is_integer)| FolderColumn {
             key: key.clone(),
-            text,
+            text: value_of(key, folders),
             is_integer: *is_integer == Some(true),
-        }
-    };
-    keys.iter().map(column).collect()
+        })
+        .collect()
+}
+
+/// The value of a key; `None` for null, and if none of the folders has the key.
+fn value_of(key: &str, folders: &Folders) -> Option<String> {
+    let (_, value) = folders.iter().find(|(other, _)| other == key)?;
+    value.clone()
 }
 
 /// The columns of these keys for a shard of this name. They have text.

@@ -51,12 +51,11 @@ pub(crate) fn missing_shards(shards: &[Shard]) -> Vec<MissingShards> {
         let (Ok(number), Ok(count)) = (index.parse(), of.parse()) else {
             continue;
         };
-        let new = || ShardSet {
+        let set = sets.entry((set, count)).or_insert_with(|| ShardSet {
             present: BTreeSet::new(),
             index: index.clone(),
             path: shard.path.clone(),
-        };
-        let set = sets.entry((set, count)).or_insert_with(new);
+        });
         set.present.insert(number);
         if index.len() < set.index.len() {
             (set.index, set.path) = (index, shard.path.clone());

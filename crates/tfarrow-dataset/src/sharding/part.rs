@@ -79,9 +79,7 @@ impl Part {
 /// assert_eq!(divide(&[1, 1, 1000, 1, 1], 3), [0..2, 2..3, 3..5]);
 /// ```
 pub fn divide(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
-    // An empty item takes time as well, and sizes may be unknown.
-    let weight = |index: usize| sizes.get(index).map_or(0, |size| u128::from(*size) + 1);
-    let mut left: u128 = (0..sizes.len()).map(weight).sum();
+    let mut left: u128 = sizes.iter().copied().map(weight).sum();
     let mut ranges = Vec::new();
     let mut start = 0;
     for ranges_left in (1..=count.min(sizes.len())).rev() {
@@ -90,7 +88,7 @@ pub fn divide(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
         let mut size = 0;
         // An item is kept for each of the remaining ranges.
         while size < share && sizes.len() - end >= ranges_left {
-            let with = size + weight(end);
+            let with = size + sizes.get(end).copied().map_or(0, weight);
             // The item is left to the next range if this one is then nearer to its share.
             if end > start && ranges_left > 1 && (size + with) * ranges_left as u128 > 2 * left {
                 break;
@@ -102,6 +100,11 @@ pub fn divide(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
         start = end;
     }
     ranges
+}
+
+/// What an item of this size counts as. An empty one takes time as well, and sizes may be unknown.
+fn weight(size: u64) -> u128 {
+    u128::from(size) + 1
 }
 
 impl fmt::Display for Part {
@@ -129,9 +132,8 @@ impl FromStr for Part {
 
     fn from_str(text: &str) -> Result<Self, NotAPart> {
         let (index, count) = text.split_once('/').ok_or(NotAPart::Syntax)?;
-        let number = |text: &str| text.parse::<usize>().map_err(|_| NotAPart::Syntax);
-        let index = number(index)?;
-        let count = number(count)?;
+        let index: usize = index.parse().map_err(|_| NotAPart::Syntax)?;
+        let count: usize = count.parse().map_err(|_| NotAPart::Syntax)?;
         if count == 0 {
             return Err(NotAPart::NoParts);
         }

@@ -30,16 +30,12 @@ const FOLDERS_OF_SYSTEM: [&str; 2] = ["/proc", "/sys"];
 /// # Errors
 /// A shard is missing, or an I/O error.
 pub(super) fn find_by_spec(spec: &ShardSpec<'_>, filter: FormatFilter) -> Result<Resolved> {
-    let file = |path: PathBuf| {
+    let mut shards = Vec::new();
+    for path in spec.files()? {
         let metadata = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
-        named_file(&path, &metadata, filter)
-    };
-    Ok(Resolved::of(
-        spec.files()?
-            .into_iter()
-            .map(file)
-            .collect::<Result<Vec<_>>>()?,
-    ))
+        shards.push(named_file(&path, &metadata, filter)?);
+    }
+    Ok(Resolved::of(shards))
 }
 
 /// Returns the shard that a file is, whatever its format. A pipe is a stream, and so is an open
@@ -215,16 +211,15 @@ impl Search {
     fn folder(&mut self, folder: &Path) -> Result<()> {
         let root = fs::canonicalize(folder).map_err(|error| Error::io(folder, error))?;
         let mut walk = walk(folder, usize::MAX);
-        let is_hidden = |path: &Path| is_hidden(path.strip_prefix(folder).unwrap_or(path));
-        while let Some(entry) =
-            self.next_entry(&mut walk, |path| !is_hidden(path) && !is_sidecar(path))?
-        {
+        while let Some(entry) = self.next_entry(&mut walk, |path| {
+            !is_hidden(path_below(path, folder)) && !is_sidecar(path)
+        })? {
             if entry.depth() == 0 {
                 continue;
             }
             check_log(&entry)?;
             if !entry.file_type().is_dir() {
-                match is_hidden(entry.path()) {
+                match is_hidden(path_below(entry.path(), folder)) {
                     true => self.resolved.skipped_files.by_name += 1,
                     false => self.file(&entry, FoundBy::Folder)?,
                 }
@@ -239,30 +234,28 @@ impl Search {
 
     /// Adds the files that match below `start`, and the shards in folders that match.
     fn glob(&mut self, start: &Path, glob: &Glob) -> Result<()> {
-        let hides = |first| !glob.names_prefix(first);
-        let underscore = hides('_');
-        let dot = hides('.');
+        let underscore = !glob.names_prefix('_');
+        let dot = !glob.names_prefix('.');
         let mut walk = walk(start, glob.depth());
-        let below = |path: &Path| path.strip_prefix(start).unwrap_or(path).to_owned();
         while let Some(entry) = self.next_entry(&mut walk, |path| {
-            path.is_dir() || glob.matches(&below(path))
+            path.is_dir() || glob.matches(path_below(path, start))
         })? {
-            let below = below(entry.path());
+            let below = path_below(entry.path(), start);
             if entry.depth() == 0 {
                 continue;
             }
             let name = entry.file_name();
             let is_hidden = underscore && is_hidden_by(name, '_') || dot && is_hidden_by(name, '.');
-            if is_hidden && !is_numbered_tfrecord(&below) {
+            if is_hidden && !is_numbered_tfrecord(below) {
                 self.skip_by_name(&entry, &mut walk);
             } else if entry.file_type().is_dir() {
-                if !glob.is_deep() && glob.matches(&below) {
+                if !glob.is_deep() && glob.matches(below) {
                     walk.skip_current_dir();
                     self.folder(&without_dot(entry.path()))?;
                 }
             } else {
                 self.files += 1;
-                if glob.matches(&below) {
+                if glob.matches(below) {
                     self.matches += 1;
                     self.file(&entry, FoundBy::Glob)?;
                 }
@@ -442,6 +435,11 @@ fn walk_error(path: &Path, error: walkdir::Error) -> Error {
 fn leads_into(link: &Path, root: &Path) -> Result<bool> {
     let target = fs::canonicalize(link).map_err(|error| Error::io(link, error))?;
     Ok(target.starts_with(root))
+}
+
+/// Returns the part of `path` below `folder`.
+fn path_below<'p>(path: &'p Path, folder: &Path) -> &'p Path {
+    path.strip_prefix(folder).unwrap_or(path)
 }
 
 /// Returns `path` without a leading `.` component.

@@ -112,9 +112,8 @@ fn find_below(
             return Err(error);
         }
     }
-    let is_visible = |below: &Path| !is_hidden(below);
     let names = Names {
-        is_named: &is_visible,
+        is_named: &|below| !is_hidden(below),
         by_glob: false,
     };
     let found = select(location, folder, objects, names, filter, exclude).map_err(failed)?;
@@ -141,17 +140,8 @@ fn find_by_glob(
     let prefix = glob.prefix.to_string_lossy().into_owned();
     let objects = Object::list(store, &prefix).map_err(failed)?;
     let count = objects.len();
-    let is_named = |below: &Path| {
-        let shown = if is_numbered_tfrecord(below) {
-            below.parent().unwrap_or(below)
-        } else {
-            below
-        };
-        let is_hidden = |first| !glob.names_prefix(first) && has_hidden_part(shown, first);
-        glob.matches(below) && !is_hidden('_') && !is_hidden('.')
-    };
     let names = Names {
-        is_named: &is_named,
+        is_named: &|below| names_object(&glob, below),
         by_glob: true,
     };
     let found = select(location, &prefix, objects, names, filter, exclude).map_err(failed)?;
@@ -159,6 +149,24 @@ fn find_by_glob(
         source,
         format!("of {count} objects there, none that is a shard matches"),
     )
+}
+
+/// Returns whether a glob names an object, by the path of the object below the prefix.
+fn names_object(glob: &Glob, below: &Path) -> bool {
+    if !glob.matches(below) {
+        return false;
+    }
+    let shown = if is_numbered_tfrecord(below) {
+        below.parent().unwrap_or(below)
+    } else {
+        below
+    };
+    for first in ['_', '.'] {
+        if !glob.names_prefix(first) && has_hidden_part(shown, first) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Returns the one file that the URL of a web server names.
@@ -262,14 +270,15 @@ fn named_object(
 /// # Errors
 /// The first object that cannot be read.
 pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
-    let unread: Vec<_> = (0..)
-        .zip(shards.iter())
-        .filter_map(|(index, it)| Some((index, it.unread_object()?.clone())))
-        .collect();
-    let sniff = |(index, object): (usize, Object)| async move { (index, sniff(&object).await) };
+    let mut unread = Vec::new();
+    for (index, shard) in shards.iter().enumerate() {
+        if let Some(object) = shard.unread_object() {
+            unread.push((index, object.clone()));
+        }
+    }
     let sniffed: Vec<_> = wait(
         stream::iter(unread)
-            .map(sniff)
+            .map(|(index, object)| async move { (index, sniff(&object).await) })
             .buffered(OBJECTS_AT_ONCE)
             .collect(),
     )
@@ -342,21 +351,28 @@ fn sniff_all(
     objects: Vec<(PathBuf, Object)>,
     filter: FormatFilter,
 ) -> io::Result<Vec<NamedObject>> {
-    let sniff = move |(name, object): (PathBuf, Object)| async move {
-        let (format, head) = if filter == FormatFilter::Files || is_shard_name(&name) {
-            (Some(ShardFormat::TfRecord), HeadInfo::default())
-        } else {
-            sniff_filtered(&object, filter).await?
-        };
-        Ok::<_, object_store::Error>(NamedObject {
-            name,
-            object,
-            format,
-            head,
-        })
-    };
-    let sniffed = stream::iter(objects).map(sniff);
+    let sniffed =
+        stream::iter(objects).map(move |(name, object)| sniff_named(name, object, filter));
     Ok(wait(sniffed.buffered(OBJECTS_AT_ONCE).try_collect())??)
+}
+
+/// Determines the format of an object, which is not read if its name shows that it is TFRecord.
+async fn sniff_named(
+    name: PathBuf,
+    object: Object,
+    filter: FormatFilter,
+) -> object_store::Result<NamedObject> {
+    let (format, head) = if filter == FormatFilter::Files || is_shard_name(&name) {
+        (Some(ShardFormat::TfRecord), HeadInfo::default())
+    } else {
+        sniff_filtered(&object, filter).await?
+    };
+    Ok(NamedObject {
+        name,
+        object,
+        format,
+        head,
+    })
 }
 
 /// Adds an object to the shards, or to the skipped files.

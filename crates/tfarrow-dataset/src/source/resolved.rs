@@ -70,7 +70,6 @@ impl FormatFilter {
                 }
             }
         }
-        let is_tfrecord = |shard: &Shard| shard.format == ShardFormat::TfRecord;
         let has_records = found
             .shards
             .iter()
@@ -103,6 +102,11 @@ impl FormatFilter {
     }
 }
 
+/// Returns whether a shard is TFRecord by its format.
+fn is_tfrecord(shard: &Shard) -> bool {
+    shard.format == ShardFormat::TfRecord
+}
+
 /// Removes files of one folder or glob that are no sources.
 pub type Exclude<'a> = &'a dyn Fn(&mut Resolved);
 
@@ -128,20 +132,15 @@ impl Resolved {
 
     /// Removes the files of TensorBoard, which it writes next to others, if there are other files.
     pub(super) fn remove_events(&mut self) {
-        let is_named = |shard: &Shard| {
-            shard.format == ShardFormat::TfRecord
-                && is_named_events(&shard.path)
-                && shard.payload() != Payload::Examples
-        };
         if self
             .shards
             .iter()
-            .all(|shard| is_named(shard) || shard.payload() == Payload::Events)
+            .all(|shard| is_of_tensorboard(shard) || shard.payload() == Payload::Events)
         {
             return;
         }
         // Events in a file with another name are data that does not belong to the others.
-        let events = self.shards.extract_if(.., |shard| is_named(shard));
+        let events = self.shards.extract_if(.., |shard| is_of_tensorboard(shard));
         events.for_each(|shard| self.skipped_files.events(shard.path));
     }
 
@@ -161,4 +160,10 @@ impl Resolved {
         }
         Ok(self)
     }
+}
+
+/// Returns whether a shard is a file of TensorBoard by its name, and its first bytes show no
+/// Examples.
+fn is_of_tensorboard(shard: &Shard) -> bool {
+    is_tfrecord(shard) && is_named_events(&shard.path) && shard.payload() != Payload::Examples
 }

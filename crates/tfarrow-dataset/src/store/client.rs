@@ -77,15 +77,19 @@ fn limited(
     names: BoxStream<'static, Result<ObjectMeta>>,
     most: usize,
 ) -> BoxStream<'static, Result<ObjectMeta>> {
-    let check = move |(number, name): (usize, Result<ObjectMeta>)| match number < most {
-        true => name,
-        false => Err(Error::Generic {
-            store: "remote",
-            source: format!("more than {most} objects have this prefix: name a folder below it")
+    names
+        .enumerate()
+        .map(move |(number, name)| match number < most {
+            true => name,
+            false => Err(Error::Generic {
+                store: "remote",
+                source: format!(
+                    "more than {most} objects have this prefix: name a folder below it"
+                )
                 .into(),
-        }),
-    };
-    names.enumerate().map(check).boxed()
+            }),
+        })
+        .boxed()
 }
 
 /// Returns a stream that is an error.
@@ -163,13 +167,13 @@ impl ObjectStore for StoreClient {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        let listed = |client: &dyn ObjectStore| {
+        let names = self.client().map_or_else(failed, |client| {
             client
                 .list_with_offset(prefix, offset)
                 .map_err(plain)
                 .boxed()
-        };
-        limited(self.client().map_or_else(failed, listed), MAX_LISTED)
+        });
+        limited(names, MAX_LISTED)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {

@@ -1,6 +1,6 @@
 //! URLs of object stores and web servers, and the clients for them.
 
-use std::{collections::HashMap, env, ffi::OsString, io, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, env, io, path::PathBuf, sync::Arc};
 
 use object_store::{ObjectStore, parse_url_opts, path::Path as Key};
 use url::Url;
@@ -64,13 +64,12 @@ pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
 /// The first request opens the store, and has the errors of [`store_of`].
 pub(crate) fn deferred_store(url: String) -> Arc<dyn ObjectStore> {
     let name = url.clone();
-    let connect = move || {
+    Arc::new(StoreClient::deferred(name, move || {
         store_of(&url).map_err(|error| object_store::Error::Generic {
             store: "remote",
             source: Box::new(error),
         })
-    };
-    Arc::new(StoreClient::deferred(name, connect))
+    }))
 }
 
 /// The parts of a URL.
@@ -178,33 +177,34 @@ impl<'a> Location<'a> {
     fn connect_http(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
         let base = base.to_owned();
         let allow_http = self.scheme.eq_ignore_ascii_case("http").to_string();
-        let connect = move || web_server(&base, &allow_http);
-        Ok(Arc::new(StoreClient::open(connect)?))
+        let client = StoreClient::open(move || web_server(&base, &allow_http))?;
+        Ok(Arc::new(client))
     }
 
     fn connect(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
         let url =
             Url::parse(base).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let options = self.options();
-        let connect = move || -> object_store::Result<Arc<dyn ObjectStore>> {
-            Ok(Arc::from(parse_url_opts(&url, options.iter().cloned())?.0))
-        };
-        Ok(Arc::new(StoreClient::open(connect)?))
+        let client = StoreClient::open(move || {
+            let (store, _) = parse_url_opts(&url, options.iter().cloned())?;
+            Ok(Arc::from(store))
+        })?;
+        Ok(Arc::new(client))
     }
 
     /// The options of the store, from environment variables. An endpoint without TLS is allowed if
     /// a variable names one.
     fn options(&self) -> Vec<(String, String)> {
-        let timeout = ("timeout".to_owned(), REQUEST_TIMEOUT.to_owned());
-        let text = |(name, value): (OsString, OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        let named = env::vars_os()
-            .filter_map(text)
-            .filter(|(name, _)| name.starts_with(self.variables));
         // The last value of an option counts, so that a variable replaces the default.
-        let mut options = vec![timeout];
-        options.extend(named.map(|(name, value)| (name.to_ascii_lowercase(), value)));
+        let mut options = vec![("timeout".to_owned(), REQUEST_TIMEOUT.to_owned())];
+        for (name, value) in env::vars_os() {
+            let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) else {
+                continue;
+            };
+            if name.starts_with(self.variables) {
+                options.push((name.to_ascii_lowercase(), value));
+            }
+        }
         if options
             .iter()
             .any(|(name, value)| name.contains("endpoint") && value.starts_with("http://"))

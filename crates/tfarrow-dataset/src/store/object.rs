@@ -297,12 +297,11 @@ impl Object {
             return self.complete().await;
         }
         let object = self.clone();
-        let part = move |(from, to)| {
-            let object = object.clone();
-            async move { object.bytes(from, to).await }
-        };
         Ok(stream::iter(parts(from, self.size))
-            .map(part)
+            .map(move |(from, to)| {
+                let object = object.clone();
+                async move { object.bytes(from, to).await }
+            })
             .buffered(AHEAD)
             .boxed())
     }
@@ -371,11 +370,16 @@ pub(super) async fn head_with_attributes(
 
 /// The ranges in which an object of `size` bytes is requested from the byte `first` on.
 fn parts(first: u64, size: u64) -> impl Iterator<Item = (u64, u64)> {
-    let end = move |from: u64| from + if from == first { FIRST_PART } else { PART };
-    let starts = std::iter::successors(Some(first), move |from| Some(end(*from)));
+    let starts = std::iter::successors(Some(first), move |from| Some(part_end(*from, first)));
     starts
         .take_while(move |from| *from < size)
-        .map(move |from| (from, end(from).min(size)))
+        .map(move |from| (from, part_end(from, first).min(size)))
+}
+
+/// The end of the part from the byte `from` on, in a sufficiently large object that is requested
+/// from the byte `first` on.
+fn part_end(from: u64, first: u64) -> u64 {
+    from + if from == first { FIRST_PART } else { PART }
 }
 
 /// Reads the parts of an object in order.

@@ -101,10 +101,9 @@ pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
     if objects.is_empty() {
         return Ok(found);
     }
-    let ask = |(store, key): OutputObject| async move { exists(&store, &key).await };
     let answers = wait(
         stream::iter(objects)
-            .map(ask)
+            .map(|(store, key)| async move { exists(&store, &key).await })
             .buffered(OBJECTS_AT_ONCE)
             .collect::<Vec<_>>(),
     );
@@ -164,28 +163,32 @@ pub fn existing_objects(outputs: &[&Path]) -> Result<Vec<Option<ExistingObject>>
     if places.iter().all(Option::is_none) {
         return Ok(places.iter().map(|_| None).collect());
     }
-    let ask = |place: Option<OutputObject>| async move {
-        let Some((store, key)) = place else {
-            return Ok(None);
-        };
-        head_with_attributes(&store, &key).await
-    };
     let answers = wait(
         stream::iter(places)
-            .map(ask)
+            .map(head_of_place)
             .buffered(OBJECTS_AT_ONCE)
             .collect::<Vec<_>>(),
     );
     let answers = answers.map_err(|error| Error::io("object store", error))?;
-    let found = |(path, answer): (&&Path, object_store::Result<_>)| {
-        let found: Option<(Object, Attributes)> =
-            answer.map_err(|error| Error::io(*path, error.into()))?;
-        Ok(found.map(|(object, attributes)| {
+    let mut objects = Vec::new();
+    for (path, answer) in outputs.iter().zip(answers) {
+        let found = answer.map_err(|error| Error::io(*path, error.into()))?;
+        objects.push(found.map(|(object, attributes)| {
             let note = attributes.get(&note_key()).map(|note| note.to_string());
             ExistingObject { object, note }
-        }))
+        }));
+    }
+    Ok(objects)
+}
+
+/// Requests the object at a place with its attributes; `None` if there is none, and for a file.
+async fn head_of_place(
+    place: Option<OutputObject>,
+) -> object_store::Result<Option<(Object, Attributes)>> {
+    let Some((store, key)) = place else {
+        return Ok(None);
     };
-    outputs.iter().zip(answers).map(found).collect()
+    head_with_attributes(&store, &key).await
 }
 
 /// The attribute of an object that has its note. Its name has letters alone: Azure allows no
@@ -354,17 +357,16 @@ async fn put_parts(
 /// Reads bytes of a file on a thread that may block.
 async fn read(file: &File, from: u64, count: u64) -> object_store::Result<Bytes> {
     let mut file = file.try_clone().map_err(generic)?;
-    let read = move || {
+    tokio::task::spawn_blocking(move || {
         file.seek(SeekFrom::Start(from))?;
         let mut bytes = Vec::with_capacity(count as usize);
         file.take(count).read_to_end(&mut bytes)?;
         Ok(Bytes::from(bytes))
-    };
-    tokio::task::spawn_blocking(read)
-        .await
-        .map_err(io::Error::other)
-        .and_then(|read| read)
-        .map_err(generic)
+    })
+    .await
+    .map_err(io::Error::other)
+    .and_then(|read| read)
+    .map_err(generic)
 }
 
 fn generic(error: io::Error) -> object_store::Error {

@@ -26,7 +26,7 @@ pub(crate) fn count(
 ) -> PyResult<Vec<(OsString, u64)>> {
     let options = ReadingOptions::of(options)?;
     let pass = Pass::default();
-    let work = || -> tfarrow_convert::Result<_> {
+    let counted = watch(py, &pass, progress, || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_columnar)?;
         pass.expect(found.bytes());
         let counted = count_shards(
@@ -36,8 +36,8 @@ pub(crate) fn count(
             &|bytes, _| pass.add(bytes),
         )?;
         Ok((found, counted))
-    };
-    let (found, counted) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    })?;
+    let (found, counted) = counted.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     warn(
         py,

@@ -44,8 +44,10 @@ pub(crate) fn diff(
             set(&mut options, &name.extract::<String>()?, &value)?;
         }
     }
-    let work = || diff_sources(&left, &right, &options, &counters);
-    let found = watch(py, &counters, progress, work)?.map_err(|error| failed(py, error))?;
+    let found = watch(py, &counters, progress, || {
+        diff_sources(&left, &right, &options, &counters)
+    })?;
+    let found = found.map_err(|error| failed(py, error))?;
     for other in &found.other_files {
         warn_files(py, &other.skipped_files, &other.missing, &other.splits)?;
     }
@@ -63,22 +65,20 @@ pub(crate) fn diff(
             .collect::<Vec<_>>()
             .join(", ")
     });
-    let text = move |_| {
-        diff_text(
-            names.each_ref().map(String::as_str),
-            &found,
-            Screen::plain(None),
-        )
-    };
-    Ok((RawReport::new(text, json), is_equal))
+    let report = RawReport::new(
+        move |_| {
+            diff_text(
+                names.each_ref().map(String::as_str),
+                &found,
+                Screen::plain(None),
+            )
+        },
+        json,
+    );
+    Ok((report, is_equal))
 }
 
 fn set(options: &mut DiffOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let wrong = |expected: &str| usage(value.py(), &format!("{name}: expected {expected}"));
-    let tolerance = || {
-        let number = value.extract::<f64>().ok().filter(|number| *number >= 0.0);
-        number.ok_or_else(|| wrong("a number from 0"))
-    };
     let known = options.tolerance.unwrap_or(Tolerance {
         absolute: 0.0,
         relative: 0.0,
@@ -88,13 +88,13 @@ fn set(options: &mut DiffOptions, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "exclude" => options.exclude = names(name, value)?,
         "tolerance" => {
             options.tolerance = Some(Tolerance {
-                absolute: tolerance()?,
+                absolute: tolerance(name, value)?,
                 ..known
             })
         }
         "relative_tolerance" => {
             options.tolerance = Some(Tolerance {
-                relative: tolerance()?,
+                relative: tolerance(name, value)?,
                 ..known
             })
         }
@@ -102,9 +102,17 @@ fn set(options: &mut DiffOptions, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "only_b" => options.unmatched[1] = Some(value.extract()?),
         "overwrite" => options.overwrite = value.extract()?,
         "memory_limit" => {
-            options.memory_limit = value.extract().map_err(|_| wrong("a number of bytes"))?
+            options.memory_limit = value
+                .extract()
+                .map_err(|_| usage(value.py(), &format!("{name}: expected a number of bytes")))?
         }
         other => return Err(usage(value.py(), &format!("there is no option {other:?}"))),
     }
     Ok(())
+}
+
+/// The value of an option of this name: an allowed difference.
+fn tolerance(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let number = value.extract::<f64>().ok().filter(|number| *number >= 0.0);
+    number.ok_or_else(|| usage(value.py(), &format!("{name}: expected a number from 0")))
 }

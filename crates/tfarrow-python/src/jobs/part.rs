@@ -37,15 +37,14 @@ pub(crate) fn read_part<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (index, count) = part;
-    let no_part = || {
-        usage(
+    let Some(part) = Part::new(index, count) else {
+        return Err(usage(
             py,
             &format!(
                 "part: expected a number from 0 and the number of parts, found ({index}, {count})"
             ),
-        )
+        ));
     };
-    let part = Part::new(index, count).ok_or_else(no_part)?;
     let options = ReadingOptions::of(options)?;
     let pass = Pass::default();
     let layout = options.table.layout;
@@ -60,7 +59,7 @@ pub(crate) fn read_part<'py>(
             ));
         }
     };
-    let work = || -> anyhow::Result<_> {
+    let result = watch(py, &pass, progress, || -> anyhow::Result<_> {
         let mut found = Found::of(&sources, FormatFilter::Any, |_| Ok(()))?;
         PartialResult::check_sources(&found.shards)?;
         part.spool_for_scan(&mut found.shards)?;
@@ -103,8 +102,8 @@ pub(crate) fn read_part<'py>(
         )?
         .with_notes(found.notes());
         Ok((found, result.to_bytes()))
-    };
-    let (found, bytes) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    })?;
+    let (found, bytes) = result.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     Ok(PyBytes::new(py, &bytes))
 }
@@ -115,21 +114,23 @@ type MergedParts = (Option<RawSchema>, Option<(RawReport, Vec<u8>)>);
 /// Merges the results of all parts.
 #[pyfunction]
 pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts> {
-    let merge = || -> anyhow::Result<MergedResult> {
+    let merged = py.detach(|| -> anyhow::Result<_> {
         let mut merger = PartMerger::default();
         for (index, part) in parts.iter().enumerate() {
-            let place = || format!("item {index} of the parts");
-            let part = PartialResult::from_bytes(part).with_context(place)?;
-            merger.add(part).with_context(place)?;
+            let part = PartialResult::from_bytes(part)
+                .with_context(|| format!("item {index} of the parts"))?;
+            merger
+                .add(part)
+                .with_context(|| format!("item {index} of the parts"))?;
         }
         Ok(merger.finish()?)
-    };
+    });
     let MergedResult {
         shards,
         settings,
         notes: _,
         content,
-    } = py.detach(merge).map_err(|error| failed(py, error))?;
+    } = merged.map_err(|error| failed(py, error))?;
     let settings = PartSettings::parse(&settings).map_err(|error| failed(py, error))?;
     match content {
         MergedContent::Columns(inferred, probable) => {

@@ -94,8 +94,12 @@ impl RawSchema {
     /// `features-json`.
     #[pyo3(signature = (format="table", width=None))]
     fn text(&self, py: Python<'_>, format: &str, width: Option<usize>) -> PyResult<String> {
-        let unknown = || usage(py, &format!("there is no format {format:?} of a schema"));
-        let format = SchemaFormat::from_name(format).ok_or_else(unknown)?;
+        let Some(format) = SchemaFormat::from_name(format) else {
+            return Err(usage(
+                py,
+                &format!("there is no format {format:?} of a schema"),
+            ));
+        };
         let screen = Screen::plain(width);
         let text = match &self.columns {
             SchemaColumns::Inferred(found) => schema_text(found, format, &self.sources, screen),

@@ -34,19 +34,23 @@ pub(crate) fn stats(
 ) -> PyResult<(RawReport, Vec<u8>)> {
     let options = ReadingOptions::of(options)?;
     let pass = Pass::default();
-    let work = || -> anyhow::Result<_> {
+    let collected = watch(py, &pass, progress, || -> anyhow::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
         let infer = options.infer();
-        let observer = |bytes, _| pass.add(bytes);
         let (all, report) = match &by {
             None => {
-                let all = Statistics::collect(&found.shards, &infer, &observer)?;
+                let all = Statistics::collect(&found.shards, &infer, &|bytes, _| pass.add(bytes))?;
                 let report = StatisticsReport::new(all.summarize());
                 (all, report)
             }
             Some(by) => {
-                let sliced = Statistics::collect_sliced(&found.shards, &infer, &observer, by)?;
+                let sliced = Statistics::collect_sliced(
+                    &found.shards,
+                    &infer,
+                    &|bytes, _| pass.add(bytes),
+                    by,
+                )?;
                 let report = StatisticsReport::sliced(&sliced, by);
                 (sliced.all, report)
             }
@@ -56,9 +60,8 @@ pub(crate) fn stats(
             record_warnings(&all.inferred, skipped_text).texts,
             report,
         ))
-    };
-    let (found, warnings, report) =
-        watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    })?;
+    let (found, warnings, report) = collected.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     reported(py, &warnings, report)
 }
@@ -89,11 +92,11 @@ pub(crate) fn schema_pbtxt(
 ) -> PyResult<String> {
     let options = ReadingOptions::of(options)?;
     let pass = Pass::default();
-    let work = || -> tfarrow_dataset::Result<_> {
+    let statistics = watch(py, &pass, progress, || -> tfarrow_dataset::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
         Statistics::collect(&found.shards, &options.infer(), &|bytes, _| pass.add(bytes))
-    };
-    let statistics = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    })?;
+    let statistics = statistics.map_err(|error| failed(py, error))?;
     schema_to_text(&statistics.infer_schema()).map_err(|error| failed(py, error))
 }

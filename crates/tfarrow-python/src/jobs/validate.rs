@@ -1,6 +1,6 @@
 //! Comparison of a data set with a schema and a baseline, as anomalies or as a page.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_codec::infer::RecordObserver;
@@ -47,8 +47,11 @@ pub(crate) fn validate(
     let json = validation_json(&compared).map_err(|error| failed(py, error))?;
     let updated = schema_to_text(&compared.found.updated).map_err(|error| failed(py, error))?;
     let has_anomalies = compared.has_anomalies();
-    let text = move |width| validation_text(&compared, Screen::plain(width));
-    Ok((RawReport::new(text, json), has_anomalies, updated))
+    let report = RawReport::new(
+        move |width| validation_text(&compared, Screen::plain(width)),
+        json,
+    );
+    Ok((report, has_anomalies, updated))
 }
 
 /// The report page of a data set as HTML.
@@ -94,19 +97,22 @@ fn compare<O: RecordObserver + Send>(
 ) -> PyResult<(Comparison, Vec<O>, Vec<Shard>)> {
     let options = ReadingOptions::of(options)?;
     let pass = Pass::default();
-    let read = |path: &Path| read_schema(path).map_err(|error| failed_at(py, &error.into(), path));
-    let schema = against.schema.as_deref().map(read).transpose()?;
-    let work = || -> tfarrow_dataset::Result<_> {
+    let schema = match &against.schema {
+        Some(path) => Some(read_schema(path).map_err(|error| failed_at(py, &error.into(), path))?),
+        None => None,
+    };
+    let compared = watch(py, &pass, progress, || -> tfarrow_dataset::Result<_> {
         let found = Found::of(sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
         let infer = options.infer();
-        let on_progress = |bytes, _| pass.add(bytes);
         let baseline = match against.baseline.as_slice() {
             [] => None,
             baseline => {
                 let before = Found::of(baseline, FormatFilter::Any, Shard::spool_for_scan)?;
                 pass.expect(before.bytes());
-                Some(Statistics::collect(&before.shards, &infer, &on_progress)?)
+                Some(Statistics::collect(&before.shards, &infer, &|bytes, _| {
+                    pass.add(bytes)
+                })?)
             }
         };
         let environment = against.environment.as_deref();
@@ -117,12 +123,16 @@ fn compare<O: RecordObserver + Send>(
             environment,
             max_drift,
         };
-        let compared =
-            Comparison::run_with(&found.shards, expected, &infer, &on_progress, observer)?;
+        let compared = Comparison::run_with(
+            &found.shards,
+            expected,
+            &infer,
+            &|bytes, _| pass.add(bytes),
+            observer,
+        )?;
         Ok((found, compared))
-    };
-    let (found, (compared, observers)) =
-        watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    })?;
+    let (found, (compared, observers)) = compared.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     warn_all(
         py,

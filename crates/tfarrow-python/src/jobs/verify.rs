@@ -28,7 +28,7 @@ pub(crate) fn verify(
 ) -> PyResult<(RawReport, bool)> {
     let options = ReadingOptions::of(options)?;
     let pass = Pass::default();
-    let work = || -> tfarrow_convert::Result<_> {
+    let verified = watch(py, &pass, progress, || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::ToVerify, Shard::spool_columnar)?;
         pass.expect(found.bytes());
         let Found {
@@ -45,9 +45,8 @@ pub(crate) fn verify(
         };
         let verified = tfarrow_scan::verify(shards, &options, &|bytes, _| pass.add(bytes))?;
         Ok((verified, skipped_files, missing))
-    };
-    let (verified, skipped_files, missing) =
-        watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    })?;
+    let (verified, skipped_files, missing) = verified.map_err(|error| failed(py, error))?;
     warn_files(py, &skipped_files, &missing, &verified.splits)?;
     warn_all(
         py,

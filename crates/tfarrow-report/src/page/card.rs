@@ -2,7 +2,9 @@
 //! set or two.
 
 use maud::{Markup, html};
-use tfarrow_stats::{Alert, Distance, Distribution, FeatureStatistics, KindStatistics, Measure};
+use tfarrow_stats::{
+    Alert, Distance, Distribution, FeatureStatistics, KindStatistics, ListLengths, Measure,
+};
 
 use super::{alerts, chart, excerpt::feature_name};
 use crate::text::{count, percent, plural, range, short};
@@ -79,21 +81,19 @@ impl<'a> Card<'a> {
     /// Other measures are not comparable with it: a normalized absolute difference grows with the
     /// size of the data set.
     pub(super) fn drift(&self) -> Option<f64> {
-        let divergence =
-            |distance: &&Distance| distance.measure == Measure::JensenShannonDivergence;
-        self.distances
+        let divergence = self
+            .distances
             .iter()
-            .find(divergence)
-            .map(|distance| distance.value)
+            .find(|distance| distance.measure == Measure::JensenShannonDivergence);
+        divergence.map(|distance| distance.value)
     }
 
     /// The share of records without the feature.
     pub(super) fn missing(&self) -> f64 {
-        let share = |side: FeatureKind<'_>| {
-            side.feature.missing as f64
-                / (side.feature.present + side.feature.missing).max(1) as f64
+        let Some(FeatureKind { feature, .. }) = self.side() else {
+            return 0.0;
         };
-        self.side().map_or(0.0, share)
+        feature.missing as f64 / (feature.present + feature.missing).max(1) as f64
     }
 
     /// The card with a body.
@@ -160,36 +160,23 @@ impl<'a> Card<'a> {
 
     /// The figures that every feature has.
     pub(super) fn common_figures(&self) -> Vec<Figure> {
-        let missing =
-            |side: FeatureKind<'_>| Some(share_of_records(side.feature, side.feature.missing));
-        let unset = |side: FeatureKind<'_>| match side.feature.unset {
-            0 => None,
-            steps if side.feature.is_list => Some(plural(steps, "step")),
-            records => Some(share_of_records(side.feature, records)),
+        let length_name = if self.is_list() {
+            "values per step"
+        } else {
+            "values per record"
         };
-        let length = |side: FeatureKind<'_>| {
-            let lengths = &side.kind?.lengths;
-            let mean = if lengths.min == lengths.max {
-                String::new()
-            } else {
-                format!(", mean {}", short(lengths.mean))
-            };
-            Some(format!("{}{mean}", range(lengths.min, lengths.max)))
-        };
-        let steps =
-            |side: FeatureKind<'_>| side.feature.steps.map(|(fewest, most)| range(fewest, most));
         vec![
-            self.figure("missing", missing),
+            self.figure("missing", |side| {
+                Some(share_of_records(side.feature, side.feature.missing))
+            }),
             self.figure("unset", unset),
-            self.figure("steps", steps),
-            self.figure(
-                if self.is_list() {
-                    "values per step"
-                } else {
-                    "values per record"
-                },
-                length,
-            ),
+            self.figure("steps", |side| {
+                let (fewest, most) = side.feature.steps?;
+                Some(range(fewest, most))
+            }),
+            self.figure(length_name, |side| {
+                Some(range_and_mean(&side.kind?.lengths))
+            }),
         ]
     }
 
@@ -200,24 +187,20 @@ impl<'a> Card<'a> {
     /// The lengths of lists as a chart and a table, where they vary, and the distances from the
     /// baseline.
     pub(super) fn common_details(&self) -> Markup {
-        let lengths = |side: Option<FeatureKind<'a>>| {
-            side.and_then(|side| side.kind).map(|kind| &kind.lengths)
-        };
         let now = lengths(self.now);
         let before = lengths(self.before);
         let varies = [now, before]
             .into_iter()
             .flatten()
             .any(|lengths| lengths.min < lengths.max);
-        let deciles: Vec<f64> = (0..=10).map(|decile| f64::from(decile) * 10.0).collect();
-        let of = |lengths: Option<&'a tfarrow_stats::ListLengths>| {
-            lengths.map(|lengths| lengths.deciles.as_slice())
-        };
+        let percentages: Vec<f64> = (0..=10).map(|decile| f64::from(decile) * 10.0).collect();
+        let deciles_now = now.map(|lengths| lengths.deciles.as_slice());
+        let deciles_before = before.map(|lengths| lengths.deciles.as_slice());
         html! {
             @if varies {
                 div class="pair" {
-                    (chart::quantiles(&format!("Lengths of lists of {}", self.name()), &deciles, of(now), of(before)))
-                    (percentile_table("Lengths of lists, percentiles", &deciles, of(now), of(before)))
+                    (chart::quantiles(&format!("Lengths of lists of {}", self.name()), &percentages, deciles_now, deciles_before))
+                    (percentile_table("Lengths of lists, percentiles", &percentages, deciles_now, deciles_before))
                 }
                 @if let Some(sampled) = now.and_then(|lengths| lengths.sampled) {
                     p class="note" { "Percentiles of lengths are estimates from a sample of " (count(sampled)) " lists." }
@@ -226,6 +209,31 @@ impl<'a> Card<'a> {
             (distances(self.distances))
         }
     }
+}
+
+/// The steps, or the share of the records, in which the feature has no kind; `None` if there are
+/// none.
+fn unset(side: FeatureKind<'_>) -> Option<String> {
+    match side.feature.unset {
+        0 => None,
+        steps if side.feature.is_list => Some(plural(steps, "step")),
+        records => Some(share_of_records(side.feature, records)),
+    }
+}
+
+/// The lengths of the lists of a side.
+fn lengths<'a>(side: Option<FeatureKind<'a>>) -> Option<&'a ListLengths> {
+    Some(&side?.kind?.lengths)
+}
+
+/// The range of the lengths of lists, and their mean if they vary.
+fn range_and_mean(lengths: &ListLengths) -> String {
+    let mean = if lengths.min == lengths.max {
+        String::new()
+    } else {
+        format!(", mean {}", short(lengths.mean))
+    };
+    format!("{}{mean}", range(lengths.min, lengths.max))
 }
 
 /// A list of figures. Figures that neither data set has are left out.

@@ -23,9 +23,8 @@ pub(super) fn histogram(name: &str, distribution: &Distribution) -> Markup {
     let (Some(low), Some(high)) = (distribution.bounds.first(), distribution.bounds.last()) else {
         return Markup::default();
     };
-    let counts = |side: &Option<DistributionSide>| {
-        side.as_ref().map(|side| json(&side.counts, COUNT_DIGITS))
-    };
+    let now = distribution.now.as_ref();
+    let before = distribution.before.as_ref();
     html! {
         figure
             class="chart"
@@ -33,8 +32,8 @@ pub(super) fn histogram(name: &str, distribution: &Distribution) -> Markup {
             data-title={ "Histogram of " (name) }
             data-x=(json(&[*low, *high], VALUE_DIGITS))
             data-whole[is_whole(distribution)]
-            data-now=[counts(&distribution.now)]
-            data-before=[counts(&distribution.before)] {}
+            data-now=[now.map(|side| json(&side.counts, COUNT_DIGITS))]
+            data-before=[before.map(|side| json(&side.counts, COUNT_DIGITS))] {}
     }
 }
 
@@ -63,22 +62,18 @@ pub(super) fn percentages() -> Vec<f64> {
 
 /// The place of a matrix of correlations. Pairs refer to names by index.
 pub(super) fn matrix(names: &[String], pairs: &[Correlation]) -> Markup {
-    let pair = |pair: &Correlation| {
-        format!(
-            "[{},{},{}]",
-            pair.one,
-            pair.other,
-            number(pair.coefficient, 3)
-        )
-    };
-    let pairs = pairs.iter().map(pair).collect::<Vec<_>>().join(",");
+    let mut cells = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        let coefficient = number(pair.coefficient, 3);
+        cells.push(format!("[{},{},{coefficient}]", pair.one, pair.other));
+    }
     html! {
         figure
             class="chart"
             data-chart="matrix"
             data-title="Correlations of numeric features"
             data-x=(serde_json::json!(names))
-            data-now={ "[" (pairs) "]" } {}
+            data-now={ "[" (cells.join(",")) "]" } {}
     }
 }
 
@@ -95,19 +90,22 @@ pub(super) fn steps(title: &str, dimensions: &[Vec<f64>], stride: usize) -> Mark
 
 /// The place of the curves of a tag: a line for each run, of steps and values.
 pub(super) fn curves(title: &str, runs: &[(String, &[(i64, f64)])]) -> Markup {
-    let line = |(_, points): &(String, &[(i64, f64)])| {
+    let mut names = Vec::with_capacity(runs.len());
+    let mut lines = Vec::with_capacity(runs.len());
+    for (name, points) in runs {
         let steps: Vec<_> = points.iter().map(|(step, _)| step.to_string()).collect();
         let values: Vec<_> = points.iter().map(|(_, value)| *value).collect();
-        format!("[[{}],{}]", steps.join(","), json(&values, VALUE_DIGITS))
-    };
-    let names: Vec<_> = runs.iter().map(|(name, _)| name).collect();
+        let values = json(&values, VALUE_DIGITS);
+        names.push(name);
+        lines.push(format!("[[{}],{values}]", steps.join(",")));
+    }
     html! {
         figure
             class="chart"
             data-chart="curves"
             data-title=(title)
             data-x=(serde_json::json!(names))
-            data-now={ "[" (runs.iter().map(line).collect::<Vec<_>>().join(",")) "]" } {}
+            data-now={ "[" (lines.join(",")) "]" } {}
     }
 }
 
@@ -141,9 +139,6 @@ pub(super) fn histogram_table(distribution: &Distribution) -> Markup {
         .into_iter()
         .filter_map(|(name, side)| Some((name, side.as_ref()?)))
         .collect();
-    let cell = |side: &DistributionSide, index: usize| {
-        count(side.counts.get(index).copied().unwrap_or_default().round() as u64)
-    };
     html! {
         @if !distribution.bounds.is_empty() {
             table class="data" {
@@ -153,13 +148,18 @@ pub(super) fn histogram_table(distribution: &Distribution) -> Markup {
                     @for (index, bounds) in distribution.bounds.windows(2).enumerate() {
                         tr {
                             th scope="row" { (bucket(bounds, is_whole(distribution))) }
-                            @for (_, side) in &sides { td { (cell(side, index)) } }
+                            @for (_, side) in &sides { td { (bucket_count(side, index)) } }
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// The number of values in a bucket.
+fn bucket_count(side: &DistributionSide, index: usize) -> String {
+    count(side.counts.get(index).copied().unwrap_or_default().round() as u64)
 }
 
 /// The values of a bucket: `3`, `3 to 5`, or `0.5 to 1.5`. The bounds of integers lie between

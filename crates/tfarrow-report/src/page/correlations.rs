@@ -27,7 +27,6 @@ pub(super) fn section(correlations: &Correlations, links: &Links) -> Markup {
             .total_cmp(&a.coefficient.abs())
             .then_with(|| (a.one, a.other).cmp(&(b.one, b.other)))
     });
-    let name = |index: usize| correlations.features.get(index).map_or("", String::as_str);
     html! {
         @if !strongest.is_empty() {
             section id="correlations" {
@@ -50,11 +49,13 @@ pub(super) fn section(correlations: &Correlations, links: &Links) -> Markup {
                         thead { tr { th scope="col" { "features" } th scope="col" { "coefficient" } th scope="col" { "records" } } }
                         tbody {
                             @for pair in strongest.iter().take(MAX_PAIRS) {
+                                @let one = name(correlations, pair.one);
+                                @let other = name(correlations, pair.other);
                                 tr {
                                     th scope="row" {
-                                        (links.to(name(pair.one), false, &excerpt(name(pair.one), NAME_CHARS)))
+                                        (links.to(one, false, &excerpt(one, NAME_CHARS)))
                                         " and "
-                                        (links.to(name(pair.other), false, &excerpt(name(pair.other), NAME_CHARS)))
+                                        (links.to(other, false, &excerpt(other, NAME_CHARS)))
                                     }
                                     td { (format!("{:.3}", pair.coefficient)) }
                                     td { (count(pair.records)) }
@@ -66,6 +67,11 @@ pub(super) fn section(correlations: &Correlations, links: &Links) -> Markup {
             }
         }
     }
+}
+
+/// The name of a feature.
+fn name(correlations: &Correlations, index: usize) -> &str {
+    correlations.features.get(index).map_or("", String::as_str)
 }
 
 /// The matrix of the features that the strongest pairs have, sorted by name.
@@ -81,21 +87,21 @@ fn matrix(correlations: &Correlations, strongest: &[&Correlation]) -> Markup {
         }
     }
     let chosen: Vec<usize> = chosen.into_iter().collect();
-    let place = |index: usize| chosen.binary_search(&index).ok();
-    let pair = |pair: &Correlation| {
-        Some(Correlation {
-            one: place(pair.one)?,
-            other: place(pair.other)?,
-            ..*pair
-        })
-    };
-    let pairs: Vec<_> = correlations.pairs.iter().filter_map(pair).collect();
-    let name = |index: &usize| {
-        correlations
-            .features
-            .get(*index)
-            .map_or_else(String::new, |name| excerpt(name, 40))
-    };
-    let names: Vec<_> = chosen.iter().map(name).collect();
+    let mut pairs = Vec::new();
+    for pair in &correlations.pairs {
+        if let Ok(one) = chosen.binary_search(&pair.one)
+            && let Ok(other) = chosen.binary_search(&pair.other)
+        {
+            pairs.push(Correlation {
+                one,
+                other,
+                ..*pair
+            });
+        }
+    }
+    let mut names = Vec::with_capacity(chosen.len());
+    for index in &chosen {
+        names.push(excerpt(name(correlations, *index), 40));
+    }
     html! { @if chosen.len() > 2 { (chart::matrix(&names, &pairs)) } }
 }

@@ -20,17 +20,6 @@ const MAX_POINTS: usize = 40_000;
 /// The section; empty without scalars.
 pub(super) fn section(curves: &EventCurves) -> Markup {
     let mut left = MAX_POINTS;
-    let mut has_room = |curve: &EventCurve| {
-        let points = curve
-            .runs
-            .iter()
-            .take(MAX_LINES)
-            .map(|run| run.points.len())
-            .sum();
-        let rest = left.checked_sub(points);
-        left = rest.unwrap_or(left);
-        rest.is_some()
-    };
     html! {
         @let note = curves.note();
         @if !curves.tags.is_empty() || note.is_some() {
@@ -50,13 +39,25 @@ pub(super) fn section(curves: &EventCurves) -> Markup {
                 @for curve in &curves.tags {
                     h3 class="name" { (excerpt(&curve.tag, NAME_CHARS)) }
                     div class="pair" {
-                        @if has_room(curve) { (chart::curves(&excerpt(&curve.tag, NAME_CHARS), &lines(curve))) }
+                        @if takes_room(curve, &mut left) { (chart::curves(&excerpt(&curve.tag, NAME_CHARS), &lines(curve))) }
                         (table(curve))
                     }
                 }
             }
         }
     }
+}
+
+/// Returns whether the page has room for the points of a curve, and takes them from those that are
+/// `left` if it has.
+fn takes_room(curve: &EventCurve, left: &mut usize) -> bool {
+    let lines = curve.runs.iter().take(MAX_LINES);
+    let points = lines.map(|run| run.points.len()).sum();
+    let Some(rest) = left.checked_sub(points) else {
+        return false;
+    };
+    *left = rest;
+    true
 }
 
 /// The names and the points of the runs of a chart.
@@ -67,17 +68,22 @@ fn lines(curve: &EventCurve) -> Vec<(String, &[(i64, f64)])> {
         .collect()
 }
 
+/// The value of a point, if there is one.
+fn value(point: Option<&(i64, f64)>) -> String {
+    point.map_or_else(String::new, |(_, value)| short(*value))
+}
+
+/// The smallest or the largest value of a run, which is infinite where all values are NaN.
+fn extreme(value: f64) -> String {
+    if value.is_finite() {
+        short(value)
+    } else {
+        String::new()
+    }
+}
+
 /// The figures of each run.
 fn table(curve: &EventCurve) -> Markup {
-    let value =
-        |point: Option<&(i64, f64)>| point.map_or_else(String::new, |(_, value)| short(*value));
-    let extreme = |value: f64| {
-        if value.is_finite() {
-            short(value)
-        } else {
-            String::new()
-        }
-    };
     html! {
         table class="data" {
             caption { "Runs" }

@@ -46,9 +46,11 @@ impl FeatureSection {
     /// Makes the cards. Those of features with alerts or anomalies are the last to be left out.
     pub(super) fn of(page: &Page<'_>, alerts: &[Alert]) -> Self {
         let cards = cards(page, alerts);
-        let is_plain = |card: &Card<'_>| card.alerts.is_empty() && card.anomalies == 0;
         let mut order: Vec<usize> = (0..cards.len()).collect();
-        order.sort_by_key(|index| cards.get(*index).is_some_and(is_plain));
+        order.sort_by_key(|index| {
+            let card = cards.get(*index);
+            card.is_some_and(|card| card.alerts.is_empty() && card.anomalies == 0)
+        });
         let mut kept = BTreeMap::new();
         let mut bytes = 0;
         for index in order {
@@ -251,8 +253,10 @@ fn cards<'a>(page: &Page<'a>, alerts: &'a [Alert]) -> Vec<Card<'a>> {
     }
     if page.before.is_some() {
         // The sort is stable. Features without a divergence are last.
-        let drift = |card: &Card<'_>| card.drift().unwrap_or(-1.0);
-        cards.sort_by(|a, b| drift(b).total_cmp(&drift(a)));
+        cards.sort_by(|a, b| {
+            let (a, b) = (a.drift().unwrap_or(-1.0), b.drift().unwrap_or(-1.0));
+            b.total_cmp(&a)
+        });
     }
     cards
 }
@@ -358,13 +362,17 @@ fn by_key(figures: Option<&DatasetStatistics>) -> BTreeMap<Key<'_>, FeatureKind<
 fn types<'a>(page: &Page<'a>) -> HashMap<(&'a str, bool), String> {
     let summary = page.summary;
     let record_type = summary.record_type();
-    let column = |feature: &'a tfarrow_codec::FeatureSummary| {
-        let column = feature.column(Layout::Auto, summary.role(feature, record_type))?;
+    let mut types = HashMap::new();
+    for feature in summary.features() {
+        let role = summary.role(feature, record_type);
+        let Some(column) = feature.column(Layout::Auto, role) else {
+            continue;
+        };
         let is_list = feature.role == tfarrow_codec::Role::Sequence;
-        Some((
+        types.insert(
             (feature.name.as_str(), is_list),
             type_name(&column.data_type()),
-        ))
-    };
-    summary.features().filter_map(column).collect()
+        );
+    }
+    types
 }

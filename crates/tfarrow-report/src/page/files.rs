@@ -34,12 +34,13 @@ pub(crate) struct PageFile {
 impl PageFile {
     /// Describes the shards of a data set. `counts` are by the numbers that places have.
     pub(crate) fn all(shards: &[Shard], counts: &[ShardRecords]) -> Vec<Self> {
-        let file = |(number, shard): (usize, &Shard)| {
+        let mut files = Vec::with_capacity(shards.len());
+        for (number, shard) in shards.iter().enumerate() {
             let ShardRecords { records, bytes } = counts.get(number).copied().unwrap_or_default();
             // The time of a local copy is not the time of its source.
             let is_file =
                 shard.local_path() == shard.path && !shard.is_remote() && !shard.is_stream();
-            Self {
+            files.push(Self {
                 name: shard.name.to_string_lossy().into_owned(),
                 records,
                 bytes,
@@ -55,16 +56,17 @@ impl PageFile {
                 } else {
                     None
                 },
-            }
-        };
-        shards.iter().enumerate().map(file).collect()
+            });
+        }
+        files
     }
 }
 
 /// The dates of the first and the last change of the files.
 pub(super) fn dates(files: &[PageFile]) -> Option<(String, String)> {
-    let times = || files.iter().filter_map(|file| file.modified);
-    Some((day(times().min()?), day(times().max()?)))
+    let first = files.iter().filter_map(|file| file.modified).min()?;
+    let last = files.iter().filter_map(|file| file.modified).max()?;
+    Some((day(first), day(last)))
 }
 
 fn day(time: SystemTime) -> String {

@@ -83,10 +83,10 @@ fn order(examples: &[ExampleRecord]) -> Vec<(&str, bool)> {
     let mut ranks = BTreeMap::new();
     for example in examples {
         let steps = rlds_steps(example);
-        let is_listed = |feature: &&ExampleFeature| {
-            first_image(feature).is_none() && dimensions(feature, steps).is_none()
-        };
-        for feature in example.features.iter().filter(is_listed) {
+        for feature in &example.features {
+            if first_image(feature).is_some() || dimensions(feature, steps).is_some() {
+                continue;
+            }
             let name = feature.name.to_lowercase();
             let is_label = ["label", "class", "text", "caption", "instruction"]
                 .iter()
@@ -116,14 +116,11 @@ fn is_episode(example: &ExampleRecord) -> bool {
 
 /// The number of steps of an episode of RLDS; 0 for other records.
 fn rlds_steps(example: &ExampleRecord) -> usize {
-    let of_step = |feature: &&ExampleFeature| {
-        feature.length > 1 && STEP_FEATURES.contains(&feature.name.as_str())
-    };
-    example
+    let of_step = example
         .features
         .iter()
-        .find(of_step)
-        .map_or(0, |feature| feature.length)
+        .find(|feature| feature.length > 1 && STEP_FEATURES.contains(&feature.name.as_str()));
+    of_step.map_or(0, |feature| feature.length)
 }
 
 /// The number of steps and of dimensions of numbers over the steps of a feature list, or of an
@@ -240,13 +237,15 @@ impl ExampleCard<'_> {
             };
             let rows: Vec<&[f64]> = numbers.chunks_exact(size).collect();
             let stride = rows.len().div_ceil(MAX_STEPS).max(1);
-            let line = |dimension| {
-                rows.iter()
+            let shown = size.min(MAX_DIMENSIONS);
+            let mut lines = Vec::with_capacity(shown);
+            for dimension in 0..shown {
+                let line = rows
+                    .iter()
                     .step_by(stride)
-                    .map(|row| row.get(dimension).copied().unwrap_or(f64::NAN))
-                    .collect()
-            };
-            let lines: Vec<Vec<f64>> = (0..size.min(MAX_DIMENSIONS)).map(line).collect();
+                    .map(|row| row.get(dimension).copied().unwrap_or(f64::NAN));
+                lines.push(line.collect::<Vec<_>>());
+            }
             let title = match size {
                 1 => format!(
                     "{}: {}",
@@ -259,10 +258,11 @@ impl ExampleCard<'_> {
                     plural(steps as u64, "step")
                 ),
             };
-            let range = |of: fn(f64, f64) -> f64| short(numbers.iter().copied().fold(f64::NAN, of));
+            let least = short(numbers.iter().copied().fold(f64::NAN, f64::min));
+            let most = short(numbers.iter().copied().fold(f64::NAN, f64::max));
             let markup = html! {
                 div class="curve" {
-                    p { (title) " " span class="count" { (range(f64::min)) " to " (range(f64::max)) } }
+                    p { (title) " " span class="count" { (least) " to " (most) } }
                     (chart::steps(&title, &lines, stride))
                 }
             };
@@ -273,17 +273,12 @@ impl ExampleCard<'_> {
 
     /// The values of the features, in the order of all cards.
     fn values(&self, order: &[(&str, bool)]) -> Markup {
-        let of = |(name, is_list): &(&str, bool)| {
-            self.example
-                .features
-                .iter()
-                .find(|feature| feature.name == *name && feature.is_list == *is_list)
-        };
         html! {
-            @for key in order.iter().take(MAX_FEATURES) {
+            @for (name, is_list) in order.iter().take(MAX_FEATURES) {
+                @let feature = self.example.features.iter().find(|feature| feature.name == *name && feature.is_list == *is_list);
                 div {
-                    dt { (feature_name(key.0, key.1)) }
-                    @match of(key) {
+                    dt { (feature_name(name, *is_list)) }
+                    @match feature {
                         Some(feature) => (feature_values(feature)),
                         None => dd class="none" { "–" },
                     }

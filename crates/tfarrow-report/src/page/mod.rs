@@ -138,10 +138,20 @@ struct Section {
     html: Markup,
 }
 
+impl Section {
+    fn new(id: &'static str, title: &'static str, items: Option<usize>, html: Markup) -> Self {
+        Self {
+            id,
+            title,
+            items,
+            html,
+        }
+    }
+}
+
 impl Page<'_> {
     /// The page as HTML.
     fn html(&self) -> String {
-        let hash = |part: &str| STANDARD.encode(Sha256::digest(part.as_bytes()));
         let policy = format!(
             "default-src 'none'; img-src data:; style-src 'sha256-{}'; script-src 'sha256-{}' 'sha256-{}'; base-uri 'none'; \
              form-action 'none'",
@@ -184,51 +194,45 @@ impl Page<'_> {
         let alerts = tfarrow_stats::alerts(self.figures, self.profile);
         let features = FeatureSection::of(self, &alerts);
         let links = &features.links;
-        let section = |id, title, items, html| Section {
-            id,
-            title,
-            items,
-            html,
-        };
         let anomalies = self.anomalies.map(<[_]>::len);
         let sections = [
-            section(
+            Section::new(
                 "alerts",
                 "Alerts",
                 Some(alerts.len()),
                 alerts::section(&alerts, links),
             ),
-            section(
+            Section::new(
                 "anomalies",
                 "Anomalies",
                 anomalies,
                 anomalies::section(self, links),
             ),
-            section(
+            Section::new(
                 "curves",
                 "Curves",
                 Some(self.curves.tags.len()),
                 curves::section(self.curves),
             ),
-            section(
+            Section::new(
                 "features",
                 "Features",
                 Some(features.len()),
                 self.features(&features),
             ),
-            section(
+            Section::new(
                 "correlations",
                 "Correlations",
                 None,
                 correlations::section(&self.profile.correlations, links),
             ),
-            section(
+            Section::new(
                 "examples",
                 "Examples",
                 Some(self.profile.examples.len()),
                 gallery::section(self),
             ),
-            section(
+            Section::new(
                 "files",
                 "Files",
                 Some(self.files.len()),
@@ -264,6 +268,11 @@ impl Page<'_> {
             count(place.record)
         )
     }
+}
+
+/// The hash of a script or of the style sheet, as the policy names it.
+fn hash(part: &str) -> String {
+    STANDARD.encode(Sha256::digest(part.as_bytes()))
 }
 
 /// Links to the sections.

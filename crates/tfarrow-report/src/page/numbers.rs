@@ -1,7 +1,7 @@
 //! The body of the card of a feature with numbers.
 
 use maud::{Markup, html};
-use tfarrow_stats::{DistributionSide, NumberStatistics};
+use tfarrow_stats::NumberStatistics;
 
 use super::{
     card::{Card, Figure, figures, percentile_table},
@@ -25,13 +25,13 @@ pub(super) fn body(card: &Card<'_>) -> Markup {
             div class="details" {
                 @if let Some(distribution) = card.distribution {
                     @let percentages = chart::percentages();
-                    @let of = |side: &Option<DistributionSide>| side.as_ref().map(|side| side.percentiles.clone());
-                    @let (now, before) = (of(&distribution.now), of(&distribution.before));
+                    @let now = distribution.now.as_ref().map(|side| side.percentiles.as_slice());
+                    @let before = distribution.before.as_ref().map(|side| side.percentiles.as_slice());
                     div class="pair" {
                         @if !distribution.bounds.is_empty() {
-                            (chart::quantiles(&format!("Quantiles of {name}"), &percentages, now.as_deref(), before.as_deref()))
+                            (chart::quantiles(&format!("Quantiles of {name}"), &percentages, now, before))
                         }
-                        (percentile_table("Quantiles", &percentages, now.as_deref(), before.as_deref()))
+                        (percentile_table("Quantiles", &percentages, now, before))
                         (chart::histogram_table(distribution))
                     }
                 }
@@ -41,33 +41,37 @@ pub(super) fn body(card: &Card<'_>) -> Markup {
     }
 }
 
+/// A figure of numbers, which a side without numbers does not have.
+fn number_figure(
+    card: &Card<'_>,
+    name: &'static str,
+    of: fn(&NumberStatistics) -> Option<String>,
+) -> Figure {
+    card.figure(name, |side| {
+        let numbers = side.kind?.numbers.as_ref()?;
+        if numbers.count > 0 { of(numbers) } else { None }
+    })
+}
+
+/// The share of some of the numbers, which a side without such numbers does not have.
+fn share_figure(card: &Card<'_>, name: &'static str, of: fn(&NumberStatistics) -> u64) -> Figure {
+    card.figure(name, |side| {
+        let numbers = side.kind?.numbers.as_ref()?;
+        let part = of(numbers);
+        (part > 0).then(|| percent(part, numbers.count + numbers.nan))
+    })
+}
+
 fn number_figures(card: &Card<'_>) -> Vec<Figure> {
-    let figure = |name, of: fn(&NumberStatistics) -> Option<String>| {
-        card.figure(name, move |side| {
-            of(side
-                .kind?
-                .numbers
-                .as_ref()
-                .filter(|numbers| numbers.count > 0)?)
-        })
-    };
-    let share = |name, of: fn(&NumberStatistics) -> u64| {
-        card.figure(name, move |side| {
-            let numbers = side.kind?.numbers.as_ref()?;
-            Some(of(numbers))
-                .filter(|count| *count > 0)
-                .map(|count| percent(count, numbers.count + numbers.nan))
-        })
-    };
     let mut all = card.common_figures();
     all.extend([
-        figure("mean", |numbers| known(numbers.mean)),
-        figure("median", |numbers| of_sample(numbers, numbers.median)),
-        figure("std. deviation", |numbers| known(numbers.std_dev)),
-        figure("minimum", |numbers| Some(number(numbers.min))),
-        figure("maximum", |numbers| Some(number(numbers.max))),
+        number_figure(card, "mean", |numbers| known(numbers.mean)),
+        number_figure(card, "median", |numbers| of_sample(numbers, numbers.median)),
+        number_figure(card, "std. deviation", |numbers| known(numbers.std_dev)),
+        number_figure(card, "minimum", |numbers| Some(number(numbers.min))),
+        number_figure(card, "maximum", |numbers| Some(number(numbers.max))),
         // A remainder of rounding is no skewness.
-        figure("skewness", |numbers| {
+        number_figure(card, "skewness", |numbers| {
             of_sample(
                 numbers,
                 if numbers.skewness.abs() < 1e-6 {
@@ -77,10 +81,10 @@ fn number_figures(card: &Card<'_>) -> Vec<Figure> {
                 },
             )
         }),
-        share("zeros", |numbers| numbers.zeros),
-        share("NaN", |numbers| numbers.nan),
-        share("infinite", |numbers| numbers.positive_infinities),
-        share("-infinite", |numbers| numbers.negative_infinities),
+        share_figure(card, "zeros", |numbers| numbers.zeros),
+        share_figure(card, "NaN", |numbers| numbers.nan),
+        share_figure(card, "infinite", |numbers| numbers.positive_infinities),
+        share_figure(card, "-infinite", |numbers| numbers.negative_infinities),
         card.figure("values", |side| side.kind.map(|kind| count(kind.values))),
     ]);
     all

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use tfarrow_codec::RecordType;
-use tfarrow_stats::{DatasetStatistics, FeatureStatistics};
+use tfarrow_stats::FeatureStatistics;
 
 use super::{Page, SENTENCE_CHARS, excerpt::excerpt, files::dates};
 use crate::text::{count, percent, plural, size};
@@ -56,19 +56,20 @@ fn records_of(page: &Page<'_>) -> &'static str {
 }
 
 fn tiles(page: &Page<'_>) -> Vec<Tile> {
-    let before = |of: fn(&DatasetStatistics) -> String| page.before.map(of);
     let figures = page.figures;
     let mut tiles = vec![Tile {
         name: "Records",
         value: count(figures.records),
-        before: before(|figures| count(figures.records)),
+        before: page.before.map(|figures| count(figures.records)),
         note: duplicates(page),
     }];
     if page.has_features {
         tiles.push(Tile {
             name: "Features",
             value: count(figures.features.len() as u64),
-            before: before(|figures| count(figures.features.len() as u64)),
+            before: page
+                .before
+                .map(|figures| count(figures.features.len() as u64)),
             note: kinds(&figures.features),
         });
     }
@@ -82,7 +83,7 @@ fn tiles(page: &Page<'_>) -> Vec<Tile> {
         Tile {
             name: "Payload",
             value: size(figures.bytes),
-            before: before(|figures| size(figures.bytes)),
+            before: page.before.map(|figures| size(figures.bytes)),
             note: match figures.records {
                 0 => String::new(),
                 records => format!("{} a record", size(figures.bytes / records)),
@@ -140,26 +141,33 @@ fn duplicates(page: &Page<'_>) -> String {
 
 /// The numbers of features of each group.
 fn kinds(features: &[FeatureStatistics]) -> String {
-    let of = |is_of: fn(&&FeatureStatistics) -> bool| features.iter().filter(is_of).count() as u64;
-    let numeric = of(|feature| feature.kinds.iter().any(|kind| kind.numbers.is_some()));
-    let bytes = of(|feature| feature.kinds.iter().any(|kind| kind.strings.is_some()));
-    let lists = of(|feature| feature.is_list);
+    let mut numeric = 0;
+    let mut bytes = 0;
+    let mut lists = 0;
+    for feature in features {
+        numeric += u64::from(feature.kinds.iter().any(|kind| kind.numbers.is_some()));
+        bytes += u64::from(feature.kinds.iter().any(|kind| kind.strings.is_some()));
+        lists += u64::from(feature.is_list);
+    }
     let groups = [
         (numeric, "numeric"),
         (bytes, "bytes"),
         (lists, "lists of steps"),
     ];
-    let groups = groups.into_iter().filter(|(number, _)| *number > 0);
-    groups
-        .map(|(number, name)| format!("{} {name}", count(number)))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let mut texts = Vec::new();
+    for (number, name) in groups {
+        if number > 0 {
+            texts.push(format!("{} {name}", count(number)));
+        }
+    }
+    texts.join(", ")
 }
 
 /// The numbers of records of the smallest and of the largest shard.
 fn shards(page: &Page<'_>) -> String {
-    let records = || page.files.iter().map(|file| file.records);
-    match (records().min(), records().max()) {
+    let least = page.files.iter().map(|file| file.records).min();
+    let most = page.files.iter().map(|file| file.records).max();
+    match (least, most) {
         (Some(least), Some(most)) if page.files.len() > 1 && page.figures.sampled.is_none() => {
             format!("{} records each", crate::text::range(least, most))
         }

@@ -50,50 +50,57 @@ fn strings<'a>(side: FeatureKind<'a>) -> Option<&'a ByteStringStatistics> {
     side.kind?.strings.as_ref()
 }
 
+/// A figure of byte strings, which a side without byte strings does not have.
+fn string_figure(
+    card: &Card<'_>,
+    name: &'static str,
+    of: fn(&ByteStringStatistics) -> Option<String>,
+) -> Figure {
+    card.figure(name, |side| {
+        let strings = strings(side)?;
+        if strings.total > 0 { of(strings) } else { None }
+    })
+}
+
+/// The number of distinct values, which may be an estimate.
+fn distinct(strings: &ByteStringStatistics) -> String {
+    let about = if strings.is_distinct_exact {
+        ""
+    } else {
+        "about "
+    };
+    format!("{about}{}", count(strings.distinct))
+}
+
+/// The formats of the values, with their shares if there are several.
+fn formats(strings: &ByteStringStatistics) -> String {
+    let mut formats = Vec::with_capacity(strings.formats.len());
+    for (name, count) in &strings.formats {
+        formats.push(match *count == strings.total {
+            true => (*name).to_owned(),
+            false => format!("{name} {}", percent(*count, strings.total)),
+        });
+    }
+    formats.join(", ")
+}
+
 fn string_figures(card: &Card<'_>) -> Vec<Figure> {
-    let string = |name, of: fn(&ByteStringStatistics) -> Option<String>| {
-        card.figure(name, move |side| {
-            of(side
-                .kind?
-                .strings
-                .as_ref()
-                .filter(|strings| strings.total > 0)?)
-        })
-    };
-    let distinct = |strings: &ByteStringStatistics| {
-        let about = if strings.is_distinct_exact {
-            ""
-        } else {
-            "about "
-        };
-        Some(format!("{about}{}", count(strings.distinct)))
-    };
-    let formats = |strings: &ByteStringStatistics| {
-        let formats = strings
-            .formats
-            .iter()
-            .map(|(name, count)| match *count == strings.total {
-                true => (*name).to_owned(),
-                false => format!("{name} {}", percent(*count, strings.total)),
-            });
-        Some(formats.collect::<Vec<_>>().join(", "))
-    };
     let mut all = card.common_figures();
     all.extend([
-        string("distinct", distinct),
-        string("format", formats),
-        string("pixels", |strings| image_sizes(strings.images?)),
-        string("bytes", |strings| {
+        string_figure(card, "distinct", |strings| Some(distinct(strings))),
+        string_figure(card, "format", |strings| Some(formats(strings))),
+        string_figure(card, "pixels", |strings| image_sizes(strings.images?)),
+        string_figure(card, "bytes", |strings| {
             Some(range(strings.min_length, strings.max_length))
         }),
-        string("bytes, mean", |strings| {
+        string_figure(card, "bytes, mean", |strings| {
             (strings.min_length < strings.max_length).then(|| short(strings.mean_length))
         }),
-        string("not UTF-8", |strings| {
+        string_figure(card, "not UTF-8", |strings| {
             let is_mixed = strings.invalid_utf8 > 0 && strings.invalid_utf8 < strings.total;
             is_mixed.then(|| percent(strings.invalid_utf8, strings.total))
         }),
-        string("damaged images", |strings| {
+        string_figure(card, "damaged images", |strings| {
             strings
                 .images
                 .filter(|images| images.damaged > 0)
@@ -116,34 +123,46 @@ impl FrequentValue {
     /// The values that occur more than once, in descending order of their counts, then those of the
     /// baseline alone.
     fn of(card: &Card<'_>) -> Vec<Self> {
-        let sides = [card.now, card.before].map(|side| side.and_then(strings));
-        let top = |side: Option<&ByteStringStatistics>| {
-            let repeated = side
-                .into_iter()
-                .flat_map(|side| &side.top)
-                .filter(|top| top.count > 1.0);
-            repeated.take(VALUES).cloned().collect::<Vec<TopValue>>()
-        };
-        let [now, before] = sides.map(top);
-        let counts = |top: &[TopValue]| {
-            top.iter()
-                .map(|top| (top.hash, top.count))
-                .collect::<HashMap<u64, f64>>()
-        };
-        let in_now = counts(&now);
-        let in_before = counts(&before);
-        let share = |side: Option<&ByteStringStatistics>, count: Option<&f64>| {
-            side.map(|side| count.copied().unwrap_or_default() / side.total.max(1) as f64)
-        };
-        let added = before.iter().filter(|top| !in_now.contains_key(&top.hash));
-        let value = |top: &TopValue| Self {
-            text: excerpt(&frequent(top), VALUE_CHARS),
-            count: in_now.get(&top.hash).copied().unwrap_or_default(),
-            now: share(sides[0], in_now.get(&top.hash)),
-            before: share(sides[1], in_before.get(&top.hash)),
-        };
-        now.iter().chain(added).take(VALUES).map(value).collect()
+        let now = card.now.and_then(strings);
+        let before = card.before.and_then(strings);
+        let top_now = repeated(now);
+        let top_before = repeated(before);
+        let in_now = counts(&top_now);
+        let in_before = counts(&top_before);
+        let added = top_before
+            .iter()
+            .filter(|top| !in_now.contains_key(&top.hash));
+        let mut values = Vec::new();
+        for top in top_now.iter().chain(added).take(VALUES) {
+            let count = in_now.get(&top.hash);
+            values.push(Self {
+                text: excerpt(&frequent(top), VALUE_CHARS),
+                count: count.copied().unwrap_or_default(),
+                now: share(now, count),
+                before: share(before, in_before.get(&top.hash)),
+            });
+        }
+        values
     }
+}
+
+/// The most frequent values of those that occur more than once.
+fn repeated(strings: Option<&ByteStringStatistics>) -> Vec<TopValue> {
+    let Some(strings) = strings else {
+        return Vec::new();
+    };
+    let repeated = strings.top.iter().filter(|top| top.count > 1.0);
+    repeated.take(VALUES).cloned().collect()
+}
+
+/// The counts of values by their hashes.
+fn counts(top: &[TopValue]) -> HashMap<u64, f64> {
+    top.iter().map(|top| (top.hash, top.count)).collect()
+}
+
+/// The share of a value with this count; `None` on a side without byte strings.
+fn share(strings: Option<&ByteStringStatistics>, count: Option<&f64>) -> Option<f64> {
+    strings.map(|strings| count.copied().unwrap_or_default() / strings.total.max(1) as f64)
 }
 
 /// Values with bars of their shares.
@@ -155,9 +174,6 @@ fn table(title: &str, values: &[FrequentValue]) -> Markup {
         .flat_map(|value| [value.now, value.before])
         .flatten();
     let largest = shares.fold(f64::MIN_POSITIVE, f64::max);
-    let percentage = |share: Option<f64>| {
-        share.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share))
-    };
     html! {
         table class="values" {
             caption { (title) }
@@ -183,6 +199,10 @@ fn table(title: &str, values: &[FrequentValue]) -> Markup {
             }
         }
     }
+}
+
+fn percentage(share: Option<f64>) -> String {
+    share.map_or_else(String::new, |share| format!("{:.1} %", 100.0 * share))
 }
 
 /// The reason why there are no frequent values, and some values.

@@ -118,19 +118,8 @@ pub(super) struct Boxes {
 impl Boxes {
     /// The boxes of a record.
     pub(super) fn of(example: &ExampleRecord) -> Self {
-        let of = |name: &str| {
-            example
-                .features
-                .iter()
-                .find(|feature| feature.name == format!("image/object/{name}"))
-        };
-        let edges = |name: &str| match of(name).map(|feature| &feature.values) {
-            Some(ExampleValues::Float(values)) => values.clone(),
-            _ => Vec::new(),
-        };
-        let classs = match of("class/text")
-            .or_else(|| of("class/label"))
-            .map(|feature| &feature.values)
+        let classs = match object_values(example, "class/text")
+            .or_else(|| object_values(example, "class/label"))
         {
             Some(ExampleValues::Bytes(values)) => values
                 .iter()
@@ -141,20 +130,40 @@ impl Boxes {
         };
         let mut classs = classs.into_iter();
         let mut boxes = Self::default();
-        let corners = edges("bbox/xmin").into_iter().zip(edges("bbox/ymin"));
-        for ((left, top), (right, bottom)) in
-            corners.zip(edges("bbox/xmax").into_iter().zip(edges("bbox/ymax")))
-        {
+        let lefts = edges(example, "bbox/xmin");
+        let tops = edges(example, "bbox/ymin");
+        let rights = edges(example, "bbox/xmax");
+        let bottoms = edges(example, "bbox/ymax");
+        let corners = lefts.into_iter().zip(tops);
+        for ((left, top), (right, bottom)) in corners.zip(rights.into_iter().zip(bottoms)) {
             let class = classs.next().unwrap_or_default();
-            let is_fraction = |edge: f32| (-0.01..=1.01).contains(&edge);
-            let is_box = [left, top, right, bottom].into_iter().all(is_fraction)
-                && left < right
-                && top < bottom;
+            let is_within = [left, top, right, bottom]
+                .into_iter()
+                .all(|edge| (-0.01..=1.01).contains(&edge));
+            let is_box = is_within && left < right && top < bottom;
             if is_box && boxes.within.len() < MAX_BOXES {
                 boxes.within.push(([left, top, right, bottom], class));
             }
             boxes.outside += usize::from(!is_box);
         }
         boxes
+    }
+}
+
+/// The values of a feature of the objects in an image.
+fn object_values<'e>(example: &'e ExampleRecord, name: &str) -> Option<&'e ExampleValues> {
+    let name = format!("image/object/{name}");
+    let feature = example
+        .features
+        .iter()
+        .find(|feature| feature.name == name)?;
+    Some(&feature.values)
+}
+
+/// One edge of each box; none where the feature has no floats.
+fn edges(example: &ExampleRecord, name: &str) -> Vec<f32> {
+    match object_values(example, name) {
+        Some(ExampleValues::Float(values)) => values.clone(),
+        _ => Vec::new(),
     }
 }

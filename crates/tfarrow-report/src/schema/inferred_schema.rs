@@ -127,16 +127,15 @@ impl InferredSchema {
             RecordType::Raw => "raw",
         };
         let records = plural(records, &format!("{what} record"));
-        let shards = |number: usize| plural(number as u64, "shard");
         match &self.inferred.sampled {
-            None => format!("{records} in {}", shards(self.shards.len())),
+            None => format!("{records} in {}", plural(self.shards.len() as u64, "shard")),
             Some(Sampled {
                 shards: looked, of, ..
             }) => {
                 format!(
                     "{records}, a sample of {} of {}",
                     count(*looked as u64),
-                    shards(*of)
+                    plural(*of as u64, "shard")
                 )
             }
         }

@@ -1,7 +1,7 @@
 //! The columns of messages of a type that a descriptor gives.
 
 use anyhow::Result;
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_schema::{DataType, Field, Fields, Schema};
 use serde_json::{Value, json};
 use tfarrow_codec::{MessageType, schema::array_count};
 use tfarrow_convert::schema_json::type_name;
@@ -40,15 +40,15 @@ pub fn message_schema_text(
 
 /// A row for each field, with those of nested messages under their full names.
 fn table(message: &MessageType, schema: &Schema, screen: Screen) -> String {
-    let row = |column: OutlinedColumn<'_>| {
+    let mut rows = Vec::new();
+    for column in outlined(schema.fields()) {
         let absent = match column.field.data_type() {
             DataType::List(_) | DataType::Map(..) => "empty",
             _ if column.field.is_nullable() => "null",
             _ => "default",
         };
-        vec![column.name, column.data_type, absent.to_owned()]
-    };
-    let rows = outlined(schema.fields()).into_iter().map(row).collect();
+        rows.push(vec![column.name, column.data_type, absent.to_owned()]);
+    }
     let columns = schema.fields().len() as u64;
     let arrays = array_count(schema.fields()) as u64;
     let headline = format!(
@@ -130,14 +130,15 @@ fn outline(data_type: &DataType) -> (String, Option<&Fields>) {
 
 /// The columns as JSON, with those of nested messages.
 fn columns(fields: &Fields) -> Vec<Value> {
-    let column = |field: &FieldRef| {
+    let mut all = Vec::with_capacity(fields.len());
+    for field in fields {
         let (arrow, nested) = outline(field.data_type());
         let mut column =
             json!({"name": field.name(), "arrow": arrow, "nullable": field.is_nullable()});
         if let Some(nested) = nested {
             column["columns"] = columns(nested).into();
         }
-        column
-    };
-    fields.iter().map(column).collect()
+        all.push(column);
+    }
+    all
 }

@@ -13,7 +13,7 @@ mod table;
 use anyhow::Result;
 use arrow_schema::Schema;
 use serde_json::json;
-use tfarrow_codec::{FeatureSummary, Kind, KindSummary, RecordType, Role};
+use tfarrow_codec::RecordType;
 use tfarrow_convert::schema_json::{to_json, type_name};
 use tfarrow_dataset::{ShardFormat, file_names};
 
@@ -104,15 +104,15 @@ fn features_json(found: &InferredSchema) -> Result<String> {
 
 /// The columns and their types, a line for each.
 fn arrow(schema: &Schema) -> String {
-    let field = |field: &arrow_schema::FieldRef| {
+    let mut lines = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
         let null = if field.is_nullable() { "" } else { " not null" };
-        format!(
+        lines.push(format!(
             "{}: {}{null}",
             escape(field.name()),
             type_name(field.data_type())
-        )
-    };
-    let lines: Vec<_> = schema.fields().iter().map(field).collect();
+        ));
+    }
     lines.join("\n")
 }
 
@@ -154,24 +154,27 @@ pub fn schema_warnings(found: &InferredSchema, skipped_text: SkippedText) -> War
 
 /// The features of more than one kind, with the first record of each kind.
 fn mixed(found: &InferredSchema) -> Vec<String> {
-    let mixed = found.features().filter(|(feature, _)| feature.is_mixed());
-    let warning = |(feature, _): (&FeatureSummary, Role)| {
+    let mut warnings = Vec::new();
+    for (feature, _) in found.features() {
+        if !feature.is_mixed() {
+            continue;
+        }
         let mut kinds: Vec<_> = feature.kinds().collect();
         kinds.sort_by_key(|(_, seen)| seen.first);
-        let place = |(kind, seen): &(Kind, &KindSummary)| {
-            format!(
+        let mut places = Vec::with_capacity(kinds.len());
+        for (kind, seen) in kinds {
+            places.push(format!(
                 "{} first in {}, {} in all",
                 kind.name(),
                 found.place(seen.first),
                 count(seen.lists)
-            )
-        };
-        let places: Vec<_> = kinds.iter().map(place).collect();
-        format!(
+            ));
+        }
+        warnings.push(format!(
             "feature {:?} has more than one kind: {}",
             feature.name,
             places.join("; ")
-        )
-    };
-    mixed.map(warning).collect()
+        ));
+    }
+    warnings
 }

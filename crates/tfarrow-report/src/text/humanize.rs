@@ -88,8 +88,11 @@ pub fn plural(number: u64, word: &str) -> String {
 
 /// The range of image sizes in pixels: `28×28`, or `32..640×24..480`.
 pub fn image_sizes(images: ImageStatistics) -> Option<String> {
-    let side = |(least, most): (u32, u32)| range(least.into(), most.into());
-    Some(format!("{}×{}", side(images.width?), side(images.height?)))
+    let (narrowest, widest) = images.width?;
+    let (lowest, highest) = images.height?;
+    let width = range(narrowest.into(), widest.into());
+    let height = range(lowest.into(), highest.into());
+    Some(format!("{width}×{height}"))
 }
 
 /// A range of counts: `3`, or `1..1,000`.

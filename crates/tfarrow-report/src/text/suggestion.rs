@@ -13,13 +13,15 @@ pub fn nearest<T: AsRef<str>>(name: &str, known: impl IntoIterator<Item = T>) ->
     let name = name.to_lowercase();
     // A third of the letters may differ.
     let most = (name.chars().count() / 3).max(1);
-    let distance = |known: &T| strsim::osa_distance(&name, &known.as_ref().to_lowercase());
-    let near = known
-        .into_iter()
-        .map(|known| (distance(&known), known))
-        .filter(|(distance, _)| *distance <= most);
-    near.min_by_key(|(distance, _)| *distance)
-        .map(|(_, known)| known)
+    let mut nearest: Option<(usize, T)> = None;
+    for known in known {
+        let distance = strsim::osa_distance(&name, &known.as_ref().to_lowercase());
+        let is_nearer = nearest.as_ref().is_none_or(|(least, _)| distance < *least);
+        if distance <= most && is_nearer {
+            nearest = Some((distance, known));
+        }
+    }
+    nearest.map(|(_, known)| known)
 }
 
 #[cfg(test)]

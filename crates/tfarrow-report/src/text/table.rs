@@ -221,12 +221,6 @@ pub fn text_table(
     screen: Screen,
 ) -> String {
     let shown = columns_that_fit(names, &rows, spare, screen.width.unwrap_or(usize::MAX));
-    let pick = |all: &[String]| {
-        shown
-            .iter()
-            .filter_map(|index| all.get(*index).cloned().map(Some))
-            .collect()
-    };
     let shown_names: Vec<_> = shown
         .iter()
         .filter_map(|index| names.get(*index).copied())
@@ -243,8 +237,9 @@ pub fn text_table(
         .collect();
     let mut table = TextTable::new(&mut text, columns, screen, MEASURED_ROWS);
     for row in &rows {
+        let cells = shown.iter().filter_map(|index| row.get(*index).cloned());
         // Writing to a `Vec` cannot fail.
-        let _ = table.row(pick(row));
+        let _ = table.row(cells.map(Some).collect());
     }
     let _ = table.finish();
     text.pop();
@@ -268,22 +263,29 @@ fn columns_that_fit(
     spare: &[&str],
     fit: usize,
 ) -> Vec<usize> {
-    let width = |index: usize| {
-        let cells = rows.iter().filter_map(|row| Some(row.get(index)?.as_str()));
-        cells
-            .chain(names.get(index).copied())
-            .map(UnicodeWidthStr::width)
-            .max()
-            .unwrap_or_default()
-    };
     let mut left: Vec<usize> = (0..names.len()).collect();
     let mut spare = spare.iter();
     // A column has a space on either side and a line on one.
-    while left.iter().map(|index| width(*index) + 3).sum::<usize>() + 1 > fit {
+    while left
+        .iter()
+        .map(|index| column_width(names, rows, *index) + 3)
+        .sum::<usize>()
+        + 1
+        > fit
+    {
         let Some(name) = spare.next() else { break };
         left.retain(|index| names.get(*index) != Some(name));
     }
     left
+}
+
+/// The width of the name of a column, or of its widest cell.
+fn column_width(names: &[&str], rows: &[Vec<String>], index: usize) -> usize {
+    let mut widest = names.get(index).map_or(0, |name| name.width());
+    for row in rows {
+        widest = widest.max(row.get(index).map_or(0, |cell| cell.width()));
+    }
+    widest
 }
 
 /// The width of the beginning of a list of numbers that [`cut`] leaves, with its mark, where the
@@ -326,11 +328,10 @@ fn cut(text: &str, width: usize) -> String {
         end = start + c.len_utf8();
     }
     let (begin, rest) = text.split_at(end);
-    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
     let is_in_number =
-        rest.starts_with(is_digit) && begin.ends_with(|c: char| c.is_ascii_digit() || c == '.');
+        rest.starts_with(is_of_number) && begin.ends_with(|c: char| c.is_ascii_digit() || c == '.');
     let begin = if is_in_number {
-        begin.trim_end_matches(is_digit)
+        begin.trim_end_matches(is_of_number)
     } else {
         begin
     };
@@ -338,6 +339,11 @@ fn cut(text: &str, width: usize) -> String {
         "{begin}…{}",
         " ".repeat(width.saturating_sub(begin.width() + 1))
     )
+}
+
+/// Whether a character may be one of a number.
+fn is_of_number(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E')
 }
 
 #[cfg(test)]

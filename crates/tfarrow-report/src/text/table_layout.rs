@@ -132,25 +132,29 @@ fn ends(needs: &[Need], room: usize) -> (usize, usize) {
     (front, back)
 }
 
+/// The widths of columns that are narrowed to `most` characters, or to what they need at least.
+fn narrowed_to(needs: &[Need], most: usize) -> impl Iterator<Item = usize> {
+    needs
+        .iter()
+        .map(move |need| need.full().min(most).max(need.least()))
+}
+
 /// The widths of columns, the widest of which are narrowed to one width until all have room.
 fn narrowed(needs: &[Need], room: usize) -> Vec<usize> {
-    let widths = |most: usize| {
-        needs
-            .iter()
-            .map(move |need| need.full().min(most).max(need.least()))
-    };
-    let widest = needs
+    let mut most = needs
         .iter()
         .map(|need| need.full())
         .max()
         .unwrap_or_default();
-    let fits = |most: &usize| widths(*most).map(|width| width + BORDER).sum::<usize>() <= room;
-    let most = if fits(&widest) {
-        widest
-    } else {
-        (NARROWEST..widest).rev().find(fits).unwrap_or(NARROWEST)
-    };
-    widths(most).collect()
+    while most > NARROWEST
+        && narrowed_to(needs, most)
+            .map(|width| width + BORDER)
+            .sum::<usize>()
+            > room
+    {
+        most -= 1;
+    }
+    narrowed_to(needs, most).collect()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use datafusion::{
     parquet::arrow::parquet_to_arrow_schema,
 };
 use futures::{StreamExt, TryStreamExt, stream};
-use object_store::{ObjectMeta, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use tfarrow_codec::schema::check_columns;
 use tfarrow_columnar::check_message_types;
 use tfarrow_datafusion::{
@@ -95,10 +95,8 @@ pub(crate) async fn are_converted_events(
     format: &str,
     state: &SessionState,
 ) -> bool {
-    let schema =
-        |shard: Shard| async move { stored_schema(&shard, format, state).await.ok().flatten() };
     let mut schemas = stream::iter(shards.to_vec())
-        .map(schema)
+        .map(|shard| async move { stored_schema(&shard, format, state).await.ok().flatten() })
         .buffered(FILES_AT_A_TIME);
     let mut known = None;
     while let Some(schema) = schemas.next().await {
@@ -121,23 +119,8 @@ async fn schema(
     if let Some(format) = options.format.downcast_ref::<TextFormat>() {
         return text_schema(shards, format, state).await;
     }
-    let of_shard = |shard: Shard| async move {
-        let file = shard.path.display().to_string();
-        stored_schema(&shard, format, state)
-            .await
-            .map_err(|error| error.context(&file))?;
-        let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
-            true => arrow_schema(&shard, state).await,
-            false => options.infer_schema(state, &urls::shard(&shard)?).await,
-        };
-        match schema {
-            Ok(schema) if format == PARQUET => Ok((file, table_columns(&schema))),
-            Ok(schema) => Ok((file, schema)),
-            Err(error) => Err(error.context(file)),
-        }
-    };
     let files: Vec<_> = stream::iter(shards.to_vec())
-        .map(of_shard)
+        .map(|shard| shard_schema(shard, format, options, state))
         .buffered(FILES_AT_A_TIME)
         .try_collect()
         .await?;
@@ -146,6 +129,28 @@ async fn schema(
         check_same_columns(&files)?;
     }
     merged(&files)
+}
+
+/// Reads the schema of a file, with the name of the file.
+async fn shard_schema(
+    shard: Shard,
+    format: &str,
+    options: &ListingOptions,
+    state: &SessionState,
+) -> Result<(String, SchemaRef)> {
+    let file = shard.path.display().to_string();
+    stored_schema(&shard, format, state)
+        .await
+        .map_err(|error| error.context(&file))?;
+    let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
+        true => arrow_schema(&shard, state).await,
+        false => options.infer_schema(state, &urls::shard(&shard)?).await,
+    };
+    match schema {
+        Ok(schema) if format == PARQUET => Ok((file, table_columns(&schema))),
+        Ok(schema) => Ok((file, schema)),
+        Err(error) => Err(error.context(file)),
+    }
 }
 
 /// Infers the columns of text files from all rows.
@@ -158,19 +163,18 @@ async fn text_schema(
         return merged(&[]);
     };
     let store = state.runtime_env().object_store(urls::shard(first)?)?;
-    let object = |shard: Shard| {
-        let store = Arc::clone(&store);
-        async move {
-            let object = store.head(urls::shard(&shard)?.prefix()).await?;
-            Ok::<(ObjectMeta, PathBuf), DataFusionError>((object, shard.path.clone()))
-        }
-    };
     let files = stream::iter(shards.to_vec())
-        .map(object)
+        .map(|shard| shard_object(shard, Arc::clone(&store)))
         .buffered(FILES_AT_A_TIME)
         .try_collect()
         .await?;
     format.infer(state, &store, files).await
+}
+
+/// Finds the object of a file, with the name of the file.
+async fn shard_object(shard: Shard, store: Arc<dyn ObjectStore>) -> Result<(ObjectMeta, PathBuf)> {
+    let object = store.head(urls::shard(&shard)?.prefix()).await?;
+    Ok((object, shard.path))
 }
 
 /// Reads the schema of a Parquet or Arrow file as the file has it; `None` for other formats, and

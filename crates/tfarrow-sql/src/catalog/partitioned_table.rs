@@ -225,11 +225,14 @@ impl TableProvider for PartitionedTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let decides = |filter: &&Expr| match self.columns.decides(filter) {
-            true => TableProviderFilterPushDown::Exact,
-            false => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(decides).collect())
+        let mut answers = Vec::with_capacity(filters.len());
+        for filter in filters {
+            answers.push(match self.columns.decides(filter) {
+                true => TableProviderFilterPushDown::Exact,
+                false => TableProviderFilterPushDown::Unsupported,
+            });
+        }
+        Ok(answers)
     }
 
     fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(

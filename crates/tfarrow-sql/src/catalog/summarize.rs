@@ -1,7 +1,7 @@
 //! `SUMMARIZE 'shards/'`, which is `SELECT * FROM summarize('shards/')`: the statistics of each
 //! feature, as those of `tfarrow-stats`. The argument may also be a query.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::{
@@ -75,13 +75,15 @@ impl RelationPlanner for SummarizeFunction {
                 alias.clone(),
             ))));
         }
-        let source = |arg: &FunctionArg| match arg {
-            FunctionArg::Unnamed(source) => literal(SUMMARIZE, source, context),
-            named => plan_err!(
-                "{SUMMARIZE}: found {named}, expected sources or one query; SET tfarrow.x sets options"
-            ),
-        };
-        let sources = args.args.iter().map(source).collect::<Result<Vec<_>>>()?;
+        let mut sources = Vec::with_capacity(args.args.len());
+        for arg in &args.args {
+            let FunctionArg::Unnamed(source) = arg else {
+                return plan_err!(
+                    "{SUMMARIZE}: found {arg}, expected sources or one query; SET tfarrow.x sets options"
+                );
+            };
+            sources.push(literal(SUMMARIZE, source, context)?);
+        }
         if sources.is_empty() {
             return plan_err!("{SUMMARIZE} needs a source: {SUMMARIZE}('shards/*.tfrecord')");
         }
@@ -226,8 +228,8 @@ impl SummarizeFunction {
             read,
             ..InferOptions::default()
         };
-        let progress = |_, _| std::ops::ControlFlow::Continue(());
-        let found = Statistics::collect(shards, &options, &progress).map_err(external)?;
+        let found = Statistics::collect(shards, &options, &|_, _| ControlFlow::Continue(()));
+        let found = found.map_err(external)?;
         if !found.inferred.skipped.is_empty() {
             self.0
                 .notices
@@ -362,13 +364,11 @@ impl Rows<'_> {
         &self,
         of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<u64>,
     ) -> ArrayRef {
-        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        Arc::new(
-            self.0
-                .iter()
-                .map(|(feature, kind)| of(feature, *kind).map(count))
-                .collect::<Int64Array>(),
-        )
+        let counts = self.0.iter().map(|(feature, kind)| {
+            let count = of(feature, *kind)?;
+            Some(i64::try_from(count).unwrap_or(i64::MAX))
+        });
+        Arc::new(counts.collect::<Int64Array>())
     }
 
     /// The numbers of each feature; `None` where there are no values.
@@ -391,11 +391,11 @@ impl Rows<'_> {
 
     /// Numbers of features with integers.
     fn integers(&self, of: impl Fn(&NumberStatistics) -> NumberValue) -> ArrayRef {
-        let integer = |numbers: Option<&NumberStatistics>| match of(numbers?) {
+        let integers = self.numbers().map(|numbers| match of(numbers?) {
             NumberValue::Int64(value) => Some(value),
             NumberValue::Float(_) => None,
-        };
-        Arc::new(self.numbers().map(integer).collect::<Int64Array>())
+        });
+        Arc::new(integers.collect::<Int64Array>())
     }
 
     fn of_strings(&self, of: impl Fn(&ByteStringStatistics) -> u64) -> ArrayRef {

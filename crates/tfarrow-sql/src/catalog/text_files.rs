@@ -55,8 +55,12 @@ impl TextFiles {
     /// The format of these files; `None` if their extensions differ, or there are no files.
     pub(crate) fn of_shards(shards: &[Shard]) -> Option<Self> {
         let first = Self::of_name(shards.first()?.name.to_str()?)?;
-        let is_same = |shard: &Shard| shard.name.to_string_lossy().ends_with(&first.extension);
-        shards.iter().all(is_same).then_some(first)
+        for shard in shards {
+            if !shard.name.to_string_lossy().ends_with(&first.extension) {
+                return None;
+            }
+        }
+        Some(first)
     }
 
     /// Returns whether only tables read the files: statistics are read from plain text and gzip.
@@ -87,13 +91,12 @@ impl TextFiles {
     /// The options of the format, named as in a statement.
     pub(crate) fn options(&self) -> HashMap<String, String> {
         let mut options = HashMap::new();
-        let mut set =
-            |name: &str, value: &str| options.insert(format!("format.{name}"), value.to_owned());
         if let Some(compression) = self.compression {
-            set("compression", compression.trim_start_matches('.'));
+            let compression = compression.trim_start_matches('.').to_owned();
+            options.insert("format.compression".to_owned(), compression);
         }
         if self.kind == ".tsv" {
-            set("delimiter", "\t");
+            options.insert("format.delimiter".to_owned(), "\t".to_owned());
         }
         options
     }

@@ -95,15 +95,14 @@ impl UrlTables {
             let shards = resolve_filtered(&[&source], wanted)
                 .map_err(external)?
                 .shards;
-            // Only this crate reads TFRecord, and sequentially, so that any object can be read in
-            // place.
-            let is_tfrecord = |shard: &Shard| {
-                wanted == FormatFilter::All && shard.format == ShardFormat::TfRecord
-            };
-            if !shards
-                .iter()
-                .any(|shard| shard.is_stream() || shard.needs_local_copy() && !is_tfrecord(shard))
-            {
+            let are_copied = shards.iter().any(|shard| {
+                // Only this crate reads TFRecord, and sequentially, so that any object can be read
+                // in place.
+                let is_tfrecord =
+                    wanted == FormatFilter::All && shard.format == ShardFormat::TfRecord;
+                shard.is_stream() || shard.needs_local_copy() && !is_tfrecord
+            });
+            if !are_copied {
                 return Ok(shards);
             }
             let shards = spooled(shards).map_err(external)?;
@@ -115,8 +114,8 @@ impl UrlTables {
 
     async fn table(&self, source: &str, shards: Vec<Shard>) -> Result<Arc<dyn TableProvider>> {
         let state = self.session()?;
-        let named = move || Ok((splits_note(&tfds_splits(&shards)), shards));
-        let (note, shards) = blocking(named).await?;
+        let named = blocking(move || Ok((splits_note(&tfds_splits(&shards)), shards)));
+        let (note, shards) = named.await?;
         if let Some(note) = note {
             self.registry.notices.notify(&Notice::Splits(note));
         }

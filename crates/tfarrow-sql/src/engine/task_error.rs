@@ -55,10 +55,9 @@ struct FileFault {
 impl TaskError {
     /// The error of a task: an error of DataFusion, of Arrow, or of an engine that wraps one.
     pub fn of(error: &(dyn StdError + 'static)) -> Self {
-        let chain = || iter::successors(Some(error), |&error| error.source());
-        let is_of_piece = chain().any(|cause| cause.is::<PieceError>());
-        let contexts = chain().filter_map(context).collect();
-        let file = chain().find_map(|cause| cause.downcast_ref::<Error>());
+        let is_of_piece = chain(error).any(|cause| cause.is::<PieceError>());
+        let contexts = chain(error).filter_map(context).collect();
+        let file = chain(error).find_map(|cause| cause.downcast_ref::<Error>());
         if let Some((error, fault)) = file.and_then(|error| Some((error, FileFault::of(error)?))) {
             return Self {
                 cause: Cause::File(fault),
@@ -67,12 +66,12 @@ impl TaskError {
                 is_of_piece,
             };
         }
-        let known = chain().filter_map(Cause::of).last();
+        let known = chain(error).filter_map(Cause::of).last();
         let cause = known.unwrap_or_else(|| Cause::Text(error.to_string()));
         Self {
             cause,
             contexts,
-            is_transient: chain().any(is_transient),
+            is_transient: chain(error).any(is_transient),
             is_of_piece,
         }
     }
@@ -126,6 +125,13 @@ impl TaskError {
     }
 }
 
+/// An error, its source, the source of that, and so on.
+fn chain<'e>(
+    error: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    iter::successors(Some(error), |&error| error.source())
+}
+
 /// The text that an operator has added to an error.
 fn context(error: &(dyn StdError + 'static)) -> Option<String> {
     match of_datafusion(error)? {
@@ -136,12 +142,10 @@ fn context(error: &(dyn StdError + 'static)) -> Option<String> {
 
 /// An error of DataFusion, which several readers of one result may share.
 fn of_datafusion<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e DataFusionError> {
-    let shared = || {
-        error
-            .downcast_ref::<Arc<DataFusionError>>()
-            .map(AsRef::as_ref)
-    };
-    error.downcast_ref::<DataFusionError>().or_else(shared)
+    error.downcast_ref::<DataFusionError>().or_else(|| {
+        let shared = error.downcast_ref::<Arc<DataFusionError>>();
+        shared.map(AsRef::as_ref)
+    })
 }
 
 impl Cause {
@@ -182,14 +186,16 @@ impl Cause {
 impl FileFault {
     /// An error of a file; `None` if it is not about a single file.
     fn of(error: &Error) -> Option<Self> {
+        let path = error.path()?.to_owned();
+        let mut remedies = error.remedies();
         // The types that a rewrite names are those of columns, which only the planning process
         // checks.
-        let can_be_sent = |remedy: &Remedy| !matches!(remedy, Remedy::Rewrite { .. });
+        remedies.retain(|remedy| !matches!(remedy, Remedy::Rewrite { .. }));
         Some(Self {
-            path: error.path()?.to_owned(),
+            path,
             message: error.kind().to_string(),
             fault: Fault::kind_of(error),
-            remedies: error.remedies().into_iter().filter(can_be_sent).collect(),
+            remedies,
             conflict: conflicting_feature(error).map(ToOwned::to_owned),
         })
     }
@@ -222,14 +228,11 @@ impl FileFault {
 
 /// Whether a cause of an error may not be there at another attempt.
 fn is_transient(cause: &(dyn StdError + 'static)) -> bool {
-    let is_missing = |kind| {
-        matches!(
-            kind,
-            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
-        )
-    };
     if let Some(error) = cause.downcast_ref::<io::Error>() {
-        return !is_missing(error.kind());
+        return !matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+        );
     }
     matches!(
         cause.downcast_ref::<object_store::Error>(),

@@ -31,9 +31,11 @@ pub fn with_whole_files(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executio
         let Some((config, _)) = scan_of(node.as_ref()) else {
             return Ok(Transformed::no(node));
         };
-        let group =
-            |group: &FileGroup| FileGroup::new(group.iter().filter_map(whole_file).collect());
-        let groups = config.file_groups.iter().map(group).collect();
+        let mut groups = Vec::with_capacity(config.file_groups.len());
+        for group in &config.file_groups {
+            let files = group.iter().filter_map(whole_file).collect();
+            groups.push(FileGroup::new(files));
+        }
         let config = FileScanConfigBuilder::from(config.clone())
             .with_file_groups(groups)
             .build();

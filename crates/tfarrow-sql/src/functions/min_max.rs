@@ -58,25 +58,25 @@ impl Extreme {
         T: ArrowPrimitiveType + Send,
     {
         if self.is_max {
-            let keep = |kept: &mut T::Native, value: T::Native| {
-                if value.is_gt(*kept) {
+            let greatest = PrimitiveGroupsAccumulator::<T, _>::new(
+                &T::DATA_TYPE,
+                |kept: &mut T::Native, value: T::Native| {
+                    if value.is_gt(*kept) {
+                        *kept = value;
+                    }
+                },
+            );
+            return Box::new(greatest.with_starting_value(lowest));
+        }
+        let least = PrimitiveGroupsAccumulator::<T, _>::new(
+            &T::DATA_TYPE,
+            |kept: &mut T::Native, value: T::Native| {
+                if value.is_lt(*kept) {
                     *kept = value;
                 }
-            };
-            return Box::new(
-                PrimitiveGroupsAccumulator::<T, _>::new(&T::DATA_TYPE, keep)
-                    .with_starting_value(lowest),
-            );
-        }
-        let keep = |kept: &mut T::Native, value: T::Native| {
-            if value.is_lt(*kept) {
-                *kept = value;
-            }
-        };
-        Box::new(
-            PrimitiveGroupsAccumulator::<T, _>::new(&T::DATA_TYPE, keep)
-                .with_starting_value(highest),
-        )
+            },
+        );
+        Box::new(least.with_starting_value(highest))
     }
 }
 

@@ -154,10 +154,12 @@ fn normalized_lists<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Re
 /// Looks at all values before it copies any: hardly any array has values to change.
 fn normalized_floats<T: ArrowPrimitiveType>(array: &ArrayRef, nan: T::Native) -> ArrayRef {
     let floats = array.as_primitive::<T>();
+    let mut differs = false;
     // Without an early end, the loop is compiled to vector instructions.
-    let differs =
-        |differs, value: &T::Native| differs | !normalized_float(*value, nan).is_eq(*value);
-    if !floats.values().iter().fold(false, differs) {
+    for value in floats.values().iter() {
+        differs |= !normalized_float(*value, nan).is_eq(*value);
+    }
+    if !differs {
         return Arc::clone(array);
     }
     Arc::new(floats.unary::<_, T>(|value| normalized_float(value, nan)))

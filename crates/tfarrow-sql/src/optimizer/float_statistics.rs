@@ -13,7 +13,6 @@ use datafusion::{
         tree_node::{Transformed, TransformedResult, TreeNode},
     },
     datasource::{
-        listing::PartitionedFile,
         physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder},
         source::DataSourceExec,
     },
@@ -89,14 +88,15 @@ fn without_float_bounds(config: &FileScanConfig) -> Option<FileScanConfig> {
 }
 
 fn group_without_bounds(group: &FileGroup, columns: &[usize]) -> FileGroup {
-    let file_without_bounds = |file: &PartitionedFile| {
+    let mut files = Vec::with_capacity(group.len());
+    for file in group.iter() {
         let mut file = file.clone();
         if let Some(statistics) = &mut file.statistics {
             remove_bounds(Arc::make_mut(statistics), columns);
         }
-        file
-    };
-    let without = FileGroup::new(group.iter().map(file_without_bounds).collect());
+        files.push(file);
+    }
+    let without = FileGroup::new(files);
     match group.file_statistics(None) {
         Some(statistics) => {
             let mut statistics = statistics.clone();

@@ -72,13 +72,13 @@ fn with_unnest(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// The treatment of rows without items that a join needs; `None` for a join that is not supported.
 fn null_handling(join: &Join) -> Option<NullHandling> {
-    let is_true =
-        |filter: &Expr| matches!(filter, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
+    let is_true = match &join.filter {
+        Some(filter) => matches!(filter, Expr::Literal(ScalarValue::Boolean(Some(true)), _)),
+        None => true,
+    };
     match join.join_type {
         JoinType::Inner => Some(NullHandling::Drop),
-        JoinType::Left if join.filter.as_ref().is_none_or(is_true) => {
-            Some(NullHandling::PreserveAndExpandEmpty)
-        }
+        JoinType::Left if is_true => Some(NullHandling::PreserveAndExpandEmpty),
         _ => None,
     }
 }
@@ -95,12 +95,11 @@ fn is_chain(mut plan: &LogicalPlan, left: &DFSchema) -> bool {
             }
             LogicalPlan::Subquery(query) => {
                 has_references |= !query.outer_ref_columns.is_empty();
-                let is_of_left = |column: &Expr| match column {
-                    Expr::OuterReferenceColumn(_, column) => left.has_column(column),
-                    _ => false,
-                };
-                if !query.outer_ref_columns.iter().all(is_of_left) {
-                    return false;
+                for column in &query.outer_ref_columns {
+                    match column {
+                        Expr::OuterReferenceColumn(_, column) if left.has_column(column) => {}
+                        _ => return false,
+                    }
                 }
                 &query.subquery
             }

@@ -59,7 +59,8 @@ impl PassThrough for TextErrors {
         context: Arc<TaskContext>,
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let errors = self.clone();
-        let named = move |batch| {
+        let batches = input.execute(partition, context)?;
+        let named = batches.then(move |batch| {
             let errors = errors.clone();
             async move {
                 match batch {
@@ -67,8 +68,8 @@ impl PassThrough for TextErrors {
                     batch => batch,
                 }
             }
-        };
-        Ok(input.execute(partition, context)?.then(named).boxed())
+        });
+        Ok(named.boxed())
     }
 }
 

@@ -69,15 +69,14 @@ impl<'a> ClauseChecker<'a> {
             over,
             within_group,
         } = function;
-        let name_of = |clause: &str| format!("{clause} of {name}");
         refuse_if(
             *parameters != FunctionArguments::None,
-            &name_of("a second list of arguments"),
+            &format!("a second list of arguments of {name}"),
             "give one list",
         )?;
         refuse_if(
             matches!(args, FunctionArguments::Subquery(_)),
-            &name_of("a query as argument"),
+            &format!("a query as argument of {name}"),
             PARENTHESES,
         )?;
         let (is_distinct, clauses) = match args {
@@ -90,22 +89,31 @@ impl<'a> ClauseChecker<'a> {
         let is_ordered = clauses
             .iter()
             .any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
-        let about_nulls =
-            |clause: &_| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_));
+        let about_nulls = clauses
+            .iter()
+            .any(|clause| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)));
         if self.is_scalar(name) {
             let advice = "leave it out: the function takes the values of one row";
-            refuse_if(is_distinct, &name_of("DISTINCT"), advice)?;
-            refuse_if(is_ordered, &name_of("ORDER BY"), advice)?;
-            refuse_if(filter.is_some(), &name_of("FILTER"), advice)?;
-            refuse_if(over.is_some(), &name_of("OVER"), advice)?;
-            refuse_if(!within_group.is_empty(), &name_of("WITHIN GROUP"), advice)?;
-            let has_nulls = null_treatment.is_some() || clauses.iter().any(about_nulls);
-            return refuse_if(has_nulls, &name_of("IGNORE NULLS or RESPECT NULLS"), advice);
+            refuse_if(is_distinct, &format!("DISTINCT of {name}"), advice)?;
+            refuse_if(is_ordered, &format!("ORDER BY of {name}"), advice)?;
+            refuse_if(filter.is_some(), &format!("FILTER of {name}"), advice)?;
+            refuse_if(over.is_some(), &format!("OVER of {name}"), advice)?;
+            refuse_if(
+                !within_group.is_empty(),
+                &format!("WITHIN GROUP of {name}"),
+                advice,
+            )?;
+            let has_nulls = null_treatment.is_some() || about_nulls;
+            return refuse_if(
+                has_nulls,
+                &format!("IGNORE NULLS or RESPECT NULLS of {name}"),
+                advice,
+            );
         }
         let is_window = over.is_some();
         refuse_if(
             is_window && is_ordered,
-            &name_of("ORDER BY among the arguments"),
+            &format!("ORDER BY among the arguments of {name}"),
             "write OVER (ORDER BY ..)",
         )
     }

@@ -59,12 +59,10 @@ impl VisitorMut for Dialect {
         if let Expr::CompoundFieldAccess { root, access_chain } = expr {
             // In `t.x[1]`, the parts before the first subscript are those of the name of a column.
             let is_name = matches!(**root, Expr::Identifier(_));
-            let is_part =
-                |access: &&mut AccessExpr| is_name && matches!(access, AccessExpr::Dot(_));
-            access_chain
+            let fields = access_chain
                 .iter_mut()
-                .skip_while(is_part)
-                .for_each(quote_field);
+                .skip_while(|access| is_name && matches!(access, AccessExpr::Dot(_)));
+            fields.for_each(quote_field);
         }
         ControlFlow::Continue(())
     }
@@ -95,14 +93,14 @@ fn columns(mut body: &SetExpr) -> Option<usize> {
             SetExpr::Query(query) => &query.body,
             SetExpr::Values(values) => return values.rows.first().map(|row| row.content.len()),
             SetExpr::Select(select) => {
-                let is_one = |item: &SelectItem| {
+                let columns = &select.projection;
+                let are_single = columns.iter().all(|item| {
                     matches!(
                         item,
                         SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
                     )
-                };
-                let is_list = !select.projection.is_empty() && select.projection.iter().all(is_one);
-                return is_list.then_some(select.projection.len());
+                });
+                return (!columns.is_empty() && are_single).then_some(columns.len());
             }
             _ => return None,
         };
@@ -117,21 +115,30 @@ fn number(order: &mut OrderBy, columns: usize) {
             .first()
             .map_or_else(Default::default, |expr| expr.options),
     };
-    let column = |number: usize| OrderByExpr {
-        expr: Expr::Value(Value::Number(number.to_string(), false).with_empty_span()),
-        options,
-        with_fill: None,
-    };
-    order.kind = OrderByKind::Expressions((1..=columns).map(column).collect());
+    let mut exprs = Vec::with_capacity(columns);
+    for number in 1..=columns {
+        let number = Value::Number(number.to_string(), false);
+        exprs.push(OrderByExpr {
+            expr: Expr::Value(number.with_empty_span()),
+            options,
+            with_fill: None,
+        });
+    }
+    order.kind = OrderByKind::Expressions(exprs);
 }
 
 /// Gives a semi join or an anti join its side, which is the left one.
 fn give_side(join: &mut Join) {
     let operator = &mut join.join_operator;
-    let taken = |constraint: &mut JoinConstraint| mem::replace(constraint, JoinConstraint::None);
     match operator {
-        JoinOperator::Semi(constraint) => *operator = JoinOperator::LeftSemi(taken(constraint)),
-        JoinOperator::Anti(constraint) => *operator = JoinOperator::LeftAnti(taken(constraint)),
+        JoinOperator::Semi(constraint) => {
+            let constraint = mem::replace(constraint, JoinConstraint::None);
+            *operator = JoinOperator::LeftSemi(constraint);
+        }
+        JoinOperator::Anti(constraint) => {
+            let constraint = mem::replace(constraint, JoinConstraint::None);
+            *operator = JoinOperator::LeftAnti(constraint);
+        }
         _ => {}
     }
 }

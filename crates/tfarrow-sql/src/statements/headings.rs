@@ -119,23 +119,23 @@ fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result
     fields
         .iter()
         .for_each(|field| *uses.entry(headings.name(field.name())).or_insert(0) += 1);
-    let heading = |name: &str| {
-        let heading = headings.name(name);
-        (heading != name && uses.get(&heading) == Some(&1)).then(|| heading.into_owned())
-    };
-    if fields.iter().all(|field| heading(field.name()).is_none()) {
-        return Ok(query.clone());
-    }
-    let columns = query
-        .schema()
-        .columns()
-        .into_iter()
-        .map(|column| match heading(&column.name) {
+    let mut columns = Vec::with_capacity(fields.len());
+    let mut are_renamed = false;
+    for column in query.schema().columns() {
+        let heading = headings.name(&column.name);
+        let is_renamed = heading != column.name && uses.get(&heading) == Some(&1);
+        let heading = is_renamed.then(|| heading.into_owned());
+        columns.push(match heading {
             Some(heading) => Expr::Column(column).alias(heading),
             None => Expr::Column(column),
         });
+        are_renamed |= is_renamed;
+    }
+    if !are_renamed {
+        return Ok(query.clone());
+    }
     LogicalPlanBuilder::from(query.clone())
-        .project(columns.collect::<Vec<_>>())?
+        .project(columns)?
         .build()
 }
 
@@ -272,24 +272,29 @@ impl Headings {
             let Some(Expr::Alias(Alias { expr, .. })) = expr.get(*index) else {
                 continue;
             };
-            let nested =
-                |expr| (0..list.depth).fold(expr, |expr, _| Expr::Unnest(UnnestExpr::new(expr)));
-            self.add(&nested(expr.as_ref().clone()))?;
+            let mut nested = expr.as_ref().clone();
+            for _ in 0..list.depth {
+                nested = Expr::Unnest(UnnestExpr::new(nested));
+            }
+            self.add(&nested)?;
         }
         Ok(())
     }
 
+    /// Returns the heading of a column, without the path of its table.
+    fn without_path(&self, column: Column) -> Column {
+        let Column { relation, name, .. } = column;
+        let relation = relation.filter(|table| !self.paths.contains(table));
+        Column::new(relation, self.name(&name))
+    }
+
     /// Returns the expression with each column replaced by its heading, without paths.
     fn without_paths(&self, expr: &Expr) -> Result<Expr> {
-        let column = |Column { relation, name, .. }: Column| {
-            let relation = relation.filter(|table| !self.paths.contains(table));
-            Column::new(relation, self.name(&name))
-        };
         let transformed = expr.clone().transform_down(|expr| {
             Ok(Transformed::yes(match expr {
-                Expr::Column(found) => Expr::Column(column(found)),
-                Expr::OuterReferenceColumn(field, found) => {
-                    Expr::OuterReferenceColumn(field, column(found))
+                Expr::Column(column) => Expr::Column(self.without_path(column)),
+                Expr::OuterReferenceColumn(field, column) => {
+                    Expr::OuterReferenceColumn(field, self.without_path(column))
                 }
                 Expr::ScalarSubquery(query) => {
                     let name = query.subquery.schema().field(0).name();
@@ -320,19 +325,19 @@ impl Headings {
             Expr::WindowFunction(function) => &function.params.args,
             _ => return Ok(None),
         };
-        let list = |args: &[Expr]| {
-            args.iter()
-                .map(Expr::to_string)
-                .collect::<Vec<_>>()
-                .join(",")
-        };
-        let Some(called) = alias.name.strip_suffix(&format!("({})", list(args))) else {
+        let Some(called) = alias.name.strip_suffix(&format!("({})", joined(args))) else {
             return Ok(None);
         };
         let args = args
             .iter()
             .map(|arg| self.without_paths(arg))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Some(format!("{called}({})", list(&args))))
+        Ok(Some(format!("{called}({})", joined(&args))))
     }
+}
+
+/// The arguments in the name of a call.
+fn joined(args: &[Expr]) -> String {
+    let args: Vec<_> = args.iter().map(Expr::to_string).collect();
+    args.join(",")
 }

@@ -27,19 +27,20 @@ impl VisitorMut for LateralKeyword {
         } = factor
             && name.to_string().eq_ignore_ascii_case("unnest")
         {
-            let list = |arg: &FunctionArg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-                _ => None,
-            };
-            if let Some(array_exprs) = args.iter().map(list).collect() {
-                *factor = TableFactor::UNNEST {
-                    alias: alias.take(),
-                    array_exprs,
-                    with_offset: false,
-                    with_offset_alias: None,
-                    with_ordinality: *with_ordinality,
+            let mut array_exprs = Vec::with_capacity(args.len());
+            for arg in args.iter() {
+                let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg else {
+                    return ControlFlow::Continue(());
                 };
+                array_exprs.push(expr.clone());
             }
+            *factor = TableFactor::UNNEST {
+                alias: alias.take(),
+                array_exprs,
+                with_offset: false,
+                with_offset_alias: None,
+                with_ordinality: *with_ordinality,
+            };
         }
         ControlFlow::Continue(())
     }

@@ -168,8 +168,15 @@ impl Statements {
                 self.limits.tokens
             );
         }
-        let is_explain = |token: &&TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::EXPLAIN);
-        if tokens.iter().filter(is_explain).count() > MAX_EXPLAINS {
+        let mut explains = 0;
+        for token in &tokens {
+            if let Token::Word(word) = &token.token
+                && word.keyword == Keyword::EXPLAIN
+            {
+                explains += 1;
+            }
+        }
+        if explains > MAX_EXPLAINS {
             return plan_err!("EXPLAIN of EXPLAIN is not supported; write EXPLAIN once");
         }
         // The depth is only known after parsing, and parsing and dropping a deep tree need stack in

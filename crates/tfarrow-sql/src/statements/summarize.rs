@@ -36,26 +36,26 @@ pub(super) fn expand(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan
         );
     }
     while let Some((start, end, [before, after])) = find(&tokens) {
-        let parse = |text: &str| {
-            Tokenizer::new(&GenericDialect {}, text)
-                .tokenize()
-                .map_err(ParserError::from)
-        };
-        let wrapped = |tokens: Vec<Token>| tokens.into_iter().map(TokenWithSpan::wrap);
         let rest = tokens.split_off(end);
         let source: Vec<_> = tokens
             .drain(start..)
             .skip(1)
             .filter(is_significant)
             .collect();
-        tokens.extend(wrapped(parse(&format!(
-            "SELECT * FROM summarize({before}"
-        ))?));
+        tokens.extend(tokenized(&format!("SELECT * FROM summarize({before}"))?);
         tokens.extend(source);
-        tokens.extend(wrapped(parse(&format!("{after})"))?));
+        tokens.extend(tokenized(&format!("{after})"))?);
         tokens.extend(rest);
     }
     Ok(tokens)
+}
+
+/// The tokens of a text, which have no place in the statement.
+fn tokenized(text: &str) -> Result<Vec<TokenWithSpan>> {
+    let tokens = Tokenizer::new(&GenericDialect {}, text)
+        .tokenize()
+        .map_err(ParserError::from)?;
+    Ok(tokens.into_iter().map(TokenWithSpan::wrap).collect())
 }
 
 /// Finds the first `SUMMARIZE` that begins a query: its place, that of the end of its argument, and
@@ -124,8 +124,13 @@ fn around((_, first): &(usize, &TokenWithSpan)) -> Option<[&'static str; 2]> {
 
 /// Whether a token is one of these keywords, and not a name in quotes.
 fn is_word(token: &Token, words: &[&str]) -> bool {
-    let is = |found: &str| words.iter().any(|word| found.eq_ignore_ascii_case(word));
-    matches!(token, Token::Word(word) if word.quote_style.is_none() && is(&word.value))
+    let Token::Word(found) = token else {
+        return false;
+    };
+    found.quote_style.is_none()
+        && words
+            .iter()
+            .any(|word| found.value.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]

@@ -117,15 +117,15 @@ impl TextFormat {
     ) -> Result<SchemaRef> {
         let options = self.options.clone().of_session(state.config_options());
         let stop = StopOnDrop::default();
-        let text = |(file, name): &(ObjectMeta, PathBuf)| {
+        let mut texts = Vec::with_capacity(files.len());
+        for (file, name) in &files {
             let object = TextObject {
                 store: Arc::clone(store),
                 location: file.location.clone(),
                 name: name.clone(),
             };
-            object.text(&options, Arc::clone(&stop.0), Handle::current())
-        };
-        let texts = files.iter().map(text).collect::<Result<Vec<_>>>()?;
+            texts.push(object.text(&options, Arc::clone(&stop.0), Handle::current())?);
+        }
         let rows = options.inferred_rows();
         let threads = state.config().target_partitions();
         let found = blocking(move || {

@@ -40,17 +40,17 @@ impl InferredFiles {
     /// unknown.
     pub(super) fn has_row_per_line(&self, config: &FileScanConfig) -> bool {
         let inferred = self.files();
-        let is_known = |file: &ObjectMeta| {
+        for file in config.file_groups.iter().flat_map(|group| group.iter()) {
+            let file = &file.object_meta;
             let known = inferred
                 .as_ref()
                 .and_then(|files| files.get(&file.location));
-            known.is_some_and(|known| known.has_row_per_line && is_same(&known.file, file))
-        };
-        config
-            .file_groups
-            .iter()
-            .flat_map(|group| group.iter())
-            .all(|file| is_known(&file.object_meta))
+            match known {
+                Some(known) if known.has_row_per_line && is_same(&known.file, file) => {}
+                _ => return false,
+            }
+        }
+        true
     }
 
     fn files(&self) -> MutexGuard<'_, Option<HashMap<Path, InferredFile>>> {

@@ -60,13 +60,13 @@ impl ColumnsWire {
 }
 
 fn defaults_to_bytes<'c>(defaults: impl Iterator<Item = (usize, &'c ArrayRef)>) -> Result<Vec<u8>> {
-    let field = |(column, array): (usize, &ArrayRef)| {
-        (
-            Field::new(column.to_string(), array.data_type().clone(), true),
-            Arc::clone(array),
-        )
-    };
-    let (fields, arrays): (Vec<_>, Vec<_>) = defaults.map(field).unzip();
+    let mut fields = Vec::new();
+    let mut arrays = Vec::new();
+    for (column, array) in defaults {
+        let data_type = array.data_type().clone();
+        fields.push(Field::new(column.to_string(), data_type, true));
+        arrays.push(Arc::clone(array));
+    }
     if arrays.is_empty() {
         return Ok(Vec::new());
     }
@@ -79,14 +79,14 @@ fn defaults_to_bytes<'c>(defaults: impl Iterator<Item = (usize, &'c ArrayRef)>) 
 fn defaults_of_bytes(bytes: &[u8]) -> Result<HashMap<usize, ArrayRef>> {
     let batch = batch_of_bytes(bytes)?;
     let schema = batch.schema();
-    let default = |(field, array): (&Arc<Field>, &ArrayRef)| match field.name().parse::<usize>() {
-        Ok(column) if array.len() == 1 => Ok((column, Arc::clone(array))),
-        _ => exec_err!("the plan has an invalid default of a column"),
-    };
-    schema
-        .fields()
-        .iter()
-        .zip(batch.columns())
-        .map(default)
-        .collect()
+    let mut defaults = HashMap::new();
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        match field.name().parse::<usize>() {
+            Ok(column) if array.len() == 1 => {
+                defaults.insert(column, Arc::clone(array));
+            }
+            _ => return exec_err!("the plan has an invalid default of a column"),
+        }
+    }
+    Ok(defaults)
 }

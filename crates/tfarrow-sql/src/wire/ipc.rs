@@ -33,37 +33,42 @@ pub(super) fn batch_to_bytes(batch: &RecordBatch) -> Result<Vec<u8>> {
 /// The batch of a stream; no rows if it has none.
 pub(super) fn batch_of_bytes(bytes: &[u8]) -> Result<RecordBatch> {
     let (schema, batch) = decoded(bytes)?;
-    let empty = || {
-        RecordBatch::try_new_with_options(
-            schema,
-            Vec::new(),
-            &RecordBatchOptions::new().with_row_count(Some(0)),
-        )
-    };
-    Ok(batch.map_or_else(empty, Ok)?)
+    match batch {
+        Some(batch) => Ok(batch),
+        None => {
+            let options = RecordBatchOptions::new().with_row_count(Some(0));
+            Ok(RecordBatch::try_new_with_options(
+                schema,
+                Vec::new(),
+                &options,
+            )?)
+        }
+    }
 }
 
 /// Decodes a stream with at most one batch. The decoder takes slices of the bytes, so that a length
 /// in them allocates nothing: a compressed buffer would, and is an error.
 fn decoded(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
-    let read = || -> Result<_> {
-        check_compression(bytes)?;
-        let mut decoder = StreamDecoder::new();
-        let mut buffer = Buffer::from(bytes);
-        let batch = decoder.decode(&mut buffer)?;
-        let more = if buffer.is_empty() {
-            None
-        } else {
-            decoder.decode(&mut buffer)?
-        };
-        decoder.finish()?;
-        match (decoder.schema(), batch, more) {
-            (Some(schema), batch, None) => Ok((schema, batch)),
-            _ => exec_err!("a stream of Arrow IPC in the plan has no schema, or several batches"),
-        }
-    };
-    catch_panic(read)
+    catch_panic(|| decode_stream(bytes))
         .map_err(|error| exec_datafusion_err!("a stream of Arrow IPC in the plan is {error}"))?
+}
+
+/// As [`decoded`], but may panic.
+fn decode_stream(bytes: &[u8]) -> Result<(SchemaRef, Option<RecordBatch>)> {
+    check_compression(bytes)?;
+    let mut decoder = StreamDecoder::new();
+    let mut buffer = Buffer::from(bytes);
+    let batch = decoder.decode(&mut buffer)?;
+    let more = if buffer.is_empty() {
+        None
+    } else {
+        decoder.decode(&mut buffer)?
+    };
+    decoder.finish()?;
+    match (decoder.schema(), batch, more) {
+        (Some(schema), batch, None) => Ok((schema, batch)),
+        _ => exec_err!("a stream of Arrow IPC in the plan has no schema, or several batches"),
+    }
 }
 
 /// Refuses compressed buffers, which [`batch_to_bytes`] does not write.

@@ -108,13 +108,13 @@ pub fn has_message(sink: &dyn DataSink) -> bool {
 }
 
 fn sink_config(sink: &dyn DataSink) -> Option<&FileSinkConfig> {
-    let tfrecord = sink
-        .downcast_ref::<TfRecordSink>()
-        .map(|sink| sink.parts().0);
-    let parquet = || sink.downcast_ref::<ParquetSink>().map(FileSink::config);
-    tfrecord
-        .or_else(parquet)
-        .or_else(|| sink.downcast_ref::<TextSink>().map(FileSink::config))
+    if let Some(tfrecord) = sink.downcast_ref::<TfRecordSink>() {
+        return Some(tfrecord.parts().0);
+    }
+    if let Some(parquet) = sink.downcast_ref::<ParquetSink>() {
+        return Some(FileSink::config(parquet));
+    }
+    sink.downcast_ref::<TextSink>().map(FileSink::config)
 }
 
 /// The path of an object, or of a folder, of DataFusion's store of local files; `None` for other

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io::Read, ops::Range, sync::Arc};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema};
 use datafusion::{
     common::{ScalarValue, exec_datafusion_err, exec_err},
@@ -225,14 +225,13 @@ fn check_format(format: ShardFormat) -> Result<()> {
 
 /// The values of partition columns, as a batch with a row for each file.
 fn values_to_bytes(files: &[PartitionedFile], columns: &[FieldRef]) -> Result<Vec<u8>> {
-    let column = |column: usize| -> Result<ArrayRef> {
-        ScalarValue::iter_to_array(
-            files
-                .iter()
-                .filter_map(|file| file.partition_values.get(column).cloned()),
-        )
-    };
-    let arrays = (0..columns.len()).map(column).collect::<Result<Vec<_>>>()?;
+    let mut arrays = Vec::with_capacity(columns.len());
+    for column in 0..columns.len() {
+        let values = files
+            .iter()
+            .filter_map(|file| file.partition_values.get(column).cloned());
+        arrays.push(ScalarValue::iter_to_array(values)?);
+    }
     let schema = Arc::new(Schema::new(columns.to_vec()));
     let options = RecordBatchOptions::new().with_row_count(Some(files.len()));
     batch_to_bytes(&RecordBatch::try_new_with_options(
@@ -258,14 +257,15 @@ fn values_of_bytes(
     if batch.num_rows() != count || !has_types {
         return exec_err!("the plan has other partition columns than its files");
     }
-    let row = |row| {
-        batch
-            .columns()
-            .iter()
-            .map(|array| ScalarValue::try_from_array(array, row))
-            .collect()
-    };
-    (0..count).map(row).collect()
+    let mut rows = Vec::with_capacity(count);
+    for row in 0..count {
+        let mut values = Vec::with_capacity(columns.len());
+        for array in batch.columns() {
+            values.push(ScalarValue::try_from_array(array, row)?);
+        }
+        rows.push(values);
+    }
+    Ok(rows)
 }
 
 #[cfg(test)]

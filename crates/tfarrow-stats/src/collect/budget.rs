@@ -1,6 +1,6 @@
 //! Limits on the memory that one thread takes for each feature.
 
-use tfarrow_codec::{FeatureSummary, Kind, Summary};
+use tfarrow_codec::{Kind, Summary};
 
 /// Largest number of values of a sample, with few features.
 const MAX_SAMPLE: usize = 16_384;
@@ -41,20 +41,21 @@ impl Budget {
     /// Returns the budget of each feature of a summary. `sets` is the number of data sets that
     /// share the memory.
     pub(crate) fn of(summary: &Summary, sets: usize) -> Self {
-        let has_strings =
-            |feature: &&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
-        let strings = summary.features().filter(has_strings).count();
-        Self::per_feature(summary.features().count() * sets, strings * sets)
+        let strings = summary
+            .features()
+            .filter(|feature| feature.kinds().any(|(kind, _)| kind == Kind::Bytes));
+        Self::per_feature(summary.features().count() * sets, strings.count() * sets)
     }
 
     /// Returns the budget of each of `features` features, `strings` of which have byte strings.
     pub(crate) fn per_feature(features: usize, strings: usize) -> Self {
-        let share = |all: usize| all / strings.max(1);
+        let features = features.max(1);
+        let strings = strings.max(1);
         Self {
-            sample: (ALL_SAMPLES / features.max(1)).clamp(MIN_SAMPLE, MAX_SAMPLE),
-            sample_bytes: share(ALL_SAMPLED_BYTES).max(MIN_BYTES),
-            distinct: share(ALL_DISTINCT).clamp(MIN_DISTINCT, MAX_DISTINCT),
-            distinct_bytes: share(ALL_DISTINCT_BYTES).clamp(MIN_BYTES, MAX_DISTINCT_BYTES),
+            sample: (ALL_SAMPLES / features).clamp(MIN_SAMPLE, MAX_SAMPLE),
+            sample_bytes: (ALL_SAMPLED_BYTES / strings).max(MIN_BYTES),
+            distinct: (ALL_DISTINCT / strings).clamp(MIN_DISTINCT, MAX_DISTINCT),
+            distinct_bytes: (ALL_DISTINCT_BYTES / strings).clamp(MIN_BYTES, MAX_DISTINCT_BYTES),
         }
     }
 }

@@ -76,9 +76,10 @@ impl Statistics {
         progress: &OnProgress<'_>,
         others: impl Fn() -> O + Sync,
     ) -> Result<(Self, Vec<O>)> {
-        let observer = || (StatisticsObserver::default(), others());
-        let (inferred, observers) =
-            infer_observed(shards, options, progress, observer).map_err(Error::of_features)?;
+        let observed = infer_observed(shards, options, progress, || {
+            (StatisticsObserver::default(), others())
+        });
+        let (inferred, observers) = observed.map_err(Error::of_features)?;
         let (counters, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
         Ok((Self::merge(inferred, counters, 1), others))
     }

@@ -151,9 +151,8 @@ impl<T: Number> NumberAccumulator<T> {
     /// Returns the minimum and the maximum, which may be infinite; both are NaN if there is no
     /// value other than NaN.
     pub(crate) fn ends(&self) -> (NumberValue, NumberValue) {
-        let infinity = |count: u64, infinity| (count > 0).then_some(NumberValue::Float(infinity));
-        let below = infinity(self.negative_infinities, f64::NEG_INFINITY);
-        let above = infinity(self.positive_infinities, f64::INFINITY);
+        let below = (self.negative_infinities > 0).then_some(NumberValue::Float(f64::NEG_INFINITY));
+        let above = (self.positive_infinities > 0).then_some(NumberValue::Float(f64::INFINITY));
         let low = self.finite.map(|(low, _)| low.to_value());
         let high = self.finite.map(|(_, high)| high.to_value());
         let none = NumberValue::Float(f64::NAN);

@@ -129,16 +129,15 @@ impl<T: SampleValue> ValueSample<T> {
         if self.bytes > budget.sample_bytes {
             self.kept.sort_unstable_by_key(|(key, _)| *key);
             let mut bytes = 0;
-            let fits = |(_, value): &&(u64, T)| {
+            let mut count = 0;
+            for (_, value) in &self.kept {
                 let with = bytes + value.bytes();
-                bytes = if with <= budget.sample_bytes {
-                    with
-                } else {
-                    bytes
-                };
-                bytes == with
-            };
-            let count = self.kept.iter().take_while(fits).count();
+                if with > budget.sample_bytes {
+                    break;
+                }
+                bytes = with;
+                count += 1;
+            }
             // A value that is added later, with a key below that of the first value that does not
             // fit, may fit.
             self.last = self

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, ops::ControlFlow};
 
 use serde::{Deserialize, Serialize, Serializer};
 use tfarrow_codec::{
-    FeatureSummary, Limits, Place, Role, Summary,
+    Limits, Place, Role, Summary,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
 use tfarrow_dataset::{DamageReport, Error, OnProgress, Shard, internals::Lock};
@@ -162,22 +162,28 @@ impl SlicesByValue {
         by: &str,
     ) -> Result<(Statistics, Self), SliceError> {
         let failure = Lock::new(None);
-        let failed = || *failure.lock();
-        let on_progress = |bytes, records| match failed() {
-            Some(_) => ControlFlow::Break(()),
-            None => progress(bytes, records),
-        };
         let limits = options.read.limits;
-        let begin = || SliceObserver {
-            by,
-            limits,
-            failure: &failure,
-            slices: BTreeMap::new(),
-            sliced: 0,
-            shrunk: 0,
-        };
-        let counted = Statistics::collect_with(shards, options, &on_progress, begin);
-        if let Some(failure) = failed() {
+        let counted = Statistics::collect_with(
+            shards,
+            options,
+            &|bytes, records| {
+                if failure.lock().is_some() {
+                    ControlFlow::Break(())
+                } else {
+                    progress(bytes, records)
+                }
+            },
+            || SliceObserver {
+                by,
+                limits,
+                failure: &failure,
+                slices: BTreeMap::new(),
+                sliced: 0,
+                shrunk: 0,
+            },
+        );
+        let failed = *failure.lock();
+        if let Some(failure) = failed {
             return Err(failure.into_error(by, shards));
         }
         let (all, slicers) = counted.map_err(SliceError::Read)?;
@@ -198,8 +204,10 @@ impl SlicesByValue {
         values: impl IntoIterator<Item = FeatureAccumulator>,
         limits: Limits,
     ) {
-        let new = || (Summary::with_limits(0, limits), Vec::new());
-        let (merged, all) = self.by_value.entry(value).or_insert_with(new);
+        let (merged, all) = self
+            .by_value
+            .entry(value)
+            .or_insert_with(|| (Summary::with_limits(0, limits), Vec::new()));
         // The slice has no more features than the data set, which is within the limits.
         let _ = merged.merge(summary);
         all.extend(values);
@@ -208,19 +216,15 @@ impl SlicesByValue {
     /// Returns the state of the statistics of a part, and of its slices.
     fn into_state(self, all: Statistics) -> SlicedState {
         let count = self.by_value.len();
-        let slice =
-            |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
-                let merged = Statistics::merge_values(
-                    of_slice(summary, &all),
-                    values.into_iter(),
-                    1 + count,
-                );
-                SliceState {
-                    value,
-                    statistics: merged.into_state(),
-                }
-            };
-        let slices = self.by_value.into_iter().map(slice).collect();
+        let mut slices = Vec::with_capacity(count);
+        for (value, (summary, values)) in self.by_value {
+            let inferred = of_slice(summary, &all);
+            let merged = Statistics::merge_values(inferred, values.into_iter(), 1 + count);
+            slices.push(SliceState {
+                value,
+                statistics: merged.into_state(),
+            });
+        }
         SlicedState {
             all: all.into_state(),
             slices,
@@ -230,34 +234,30 @@ impl SlicesByValue {
 
     /// Returns the statistics of a complete data set.
     fn finish(self, all: Statistics, by: &str) -> Result<SlicedStatistics, SliceError> {
-        let is_feature = |feature: &&FeatureSummary| feature.role == Role::Feature;
-        if !all
-            .inferred
-            .summary
+        let summary = &all.inferred.summary;
+        if !summary
             .features()
-            .any(|feature| is_feature(&feature) && feature.name == by)
+            .any(|feature| feature.role == Role::Feature && feature.name == by)
         {
-            let features = all.inferred.summary.features().filter(is_feature);
-            return Err(SliceError::Absent(
-                by.to_owned(),
-                features.map(|feature| feature.name.clone()).collect(),
-            ));
+            let mut names = Vec::new();
+            for feature in summary.features() {
+                if feature.role == Role::Feature {
+                    names.push(feature.name.clone());
+                }
+            }
+            return Err(SliceError::Absent(by.to_owned(), names));
         }
-        let without = all.inferred.summary.records().saturating_sub(self.sliced);
+        let without = summary.records().saturating_sub(self.sliced);
         let count = self.by_value.len();
         if count > MAX_SLICES {
             return Err(SliceError::TooMany(by.to_owned()));
         }
-        let slice =
-            |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
-                let statistics = Statistics::merge_values(
-                    of_slice(summary, &all),
-                    values.into_iter(),
-                    1 + count,
-                );
-                Slice { value, statistics }
-            };
-        let mut slices: Vec<_> = self.by_value.into_iter().map(slice).collect();
+        let mut slices = Vec::with_capacity(count);
+        for (value, (summary, values)) in self.by_value {
+            let inferred = of_slice(summary, &all);
+            let statistics = Statistics::merge_values(inferred, values.into_iter(), 1 + count);
+            slices.push(Slice { value, statistics });
+        }
         // The sort is stable, so that slices of equal size stay in the order of their values.
         slices.sort_by_key(|slice| std::cmp::Reverse(slice.statistics.inferred.summary.records()));
         Ok(SlicedStatistics {
@@ -489,11 +489,13 @@ impl RecordObserver for SliceObserver<'_> {
                 return self.fail(SliceFailure::TooMany);
             }
             let limits = self.limits;
-            let new = || SliceAccumulator {
-                summary: Summary::with_limits(0, limits),
-                counter: StatisticsObserver::default(),
-            };
-            let part = self.slices.entry(value).or_insert_with(new);
+            let part = self
+                .slices
+                .entry(value)
+                .or_insert_with(|| SliceAccumulator {
+                    summary: Summary::with_limits(0, limits),
+                    counter: StatisticsObserver::default(),
+                });
             part.counter.others = count;
             part.counter.shrink();
             // The slice has no more features than the data set, which is within the limits.

@@ -160,10 +160,11 @@ impl NumberRowSampler {
     pub(super) fn correlations(self) -> Correlations {
         let is_all = self.rows.is_all();
         let rows = self.rows.into_sorted();
-        let name_of = |number: u32| self.names.get(number as usize).map_or("", String::as_str);
         let mut seen: BTreeMap<&str, SeenNumbers> = BTreeMap::new();
         for &(number, value) in rows.iter().flat_map(|row| &row.0) {
-            seen.entry(name_of(number)).or_default().add(value);
+            seen.entry(name_of(&self.names, number))
+                .or_default()
+                .add(value);
         }
         seen.retain(|_, numbers| numbers.is_varied());
         let omitted = seen.len().saturating_sub(MAX_FEATURES);
@@ -172,7 +173,7 @@ impl NumberRowSampler {
             chosen.map(|name| (name, Column::new(rows.len()))).collect();
         for (record, row) in rows.iter().enumerate() {
             for &(number, value) in &row.0 {
-                if let Some(column) = columns.get_mut(name_of(number)) {
+                if let Some(column) = columns.get_mut(name_of(&self.names, number)) {
                     column.set(record, value);
                 }
             }
@@ -203,6 +204,11 @@ impl NumberRowSampler {
             is_all,
         }
     }
+}
+
+/// Returns the name of a feature by its number.
+fn name_of(names: &[String], number: u32) -> &str {
+    names.get(number as usize).map_or("", String::as_str)
 }
 
 /// The numbers of one feature. A column has a slot for each sampled record, so that only features

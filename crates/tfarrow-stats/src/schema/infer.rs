@@ -147,16 +147,21 @@ fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> O
 /// ```
 pub(crate) fn fixed_shape(summary: &FeatureSummary) -> Option<Vec<u64>> {
     let (_, seen) = main_kind(summary)?;
+    if summary.role == Role::Sequence && summary.unset > 0 {
+        return None;
+    }
     let ranges = summary
         .steps
         .into_iter()
         .chain([(seen.min_len, seen.max_len)]);
-    let has_all_steps = summary.role != Role::Sequence || summary.unset == 0;
-    let size = |(min, max): (u64, u64)| (min == max && min > 0).then_some(min);
-    ranges
-        .map(size)
-        .collect::<Option<Vec<_>>>()
-        .filter(|_| has_all_steps)
+    let mut sizes = Vec::new();
+    for (min, max) in ranges {
+        if min != max || min == 0 {
+            return None;
+        }
+        sizes.push(min);
+    }
+    Some(sizes)
 }
 
 /// Returns bounds: equal ones if all lists are of one length, else a minimum of 1; no bounds if a

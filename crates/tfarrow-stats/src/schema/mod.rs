@@ -46,19 +46,23 @@ pub(crate) fn path_step(name: &str) -> String {
 
 /// Splits a path that [`feature_path`] made into the names of its steps.
 pub(crate) fn path_names(path: &str) -> Vec<String> {
-    let unquoted = |step: &str| match step
-        .strip_prefix('\'')
-        .and_then(|step| step.strip_suffix('\''))
-    {
-        Some(quoted) => quoted.replace("''", "'"),
-        None => step.to_owned(),
-    };
     match path
         .strip_prefix(SEQUENCE)
         .and_then(|rest| rest.strip_prefix('.'))
     {
         Some(step) => vec![SEQUENCE.to_owned(), unquoted(step)],
         None => vec![unquoted(path)],
+    }
+}
+
+/// Returns the name that a step of a path was made of.
+fn unquoted(step: &str) -> String {
+    match step
+        .strip_prefix('\'')
+        .and_then(|step| step.strip_suffix('\''))
+    {
+        Some(quoted) => quoted.replace("''", "'"),
+        None => step.to_owned(),
     }
 }
 

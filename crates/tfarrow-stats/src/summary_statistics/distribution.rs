@@ -68,11 +68,12 @@ impl Statistics {
                 }
             }
         }
-        let kind = |index: usize| Kind::ALL.get(index).copied().unwrap_or(Kind::Int64);
-        let distribution = |((name, is_list, index), sides): ((&str, bool, usize), _)| {
-            distribution(name, is_list, kind(index), sides)
-        };
-        all.into_iter().map(distribution).collect()
+        let mut distributions = Vec::with_capacity(all.len());
+        for ((name, is_list, index), sides) in all {
+            let kind = Kind::ALL.get(index).copied().unwrap_or(Kind::Int64);
+            distributions.push(distribution(name, is_list, kind, sides));
+        }
+        distributions
     }
 }
 
@@ -95,22 +96,17 @@ fn distribution(
     kind: Kind,
     sides: [Option<Quantiles>; 2],
 ) -> Distribution {
-    let ends = || {
-        sides
-            .iter()
-            .flatten()
-            .filter_map(|side| Some((*side.finite().first()?, *side.finite().last()?)))
-    };
-    let low = ends().map(|(low, _)| low).fold(f64::INFINITY, f64::min);
-    let high = ends()
-        .map(|(_, high)| high)
-        .fold(f64::NEG_INFINITY, f64::max);
-    let values = sides
-        .iter()
-        .flatten()
-        .map(|side| side.finite().len())
-        .max()
-        .unwrap_or_default();
+    let mut low = f64::INFINITY;
+    let mut high = f64::NEG_INFINITY;
+    let mut values = 0_usize;
+    for side in sides.iter().flatten() {
+        let finite = side.finite();
+        if let (Some(first), Some(last)) = (finite.first(), finite.last()) {
+            low = low.min(*first);
+            high = high.max(*last);
+        }
+        values = values.max(finite.len());
+    }
     let buckets = (2 * values.isqrt()).clamp(MIN_BUCKETS, MAX_BUCKETS);
     let bounds = match low < high {
         true if kind == Kind::Int64 => integer_bounds(low, high),
@@ -130,16 +126,14 @@ fn distribution(
 
 /// Returns the bounds of buckets of equal width.
 fn equal_bounds(low: f64, high: f64, buckets: usize) -> Vec<f64> {
-    let bound = |index: usize| {
+    let mut bounds = Vec::with_capacity(buckets + 1);
+    for index in 0..buckets {
         let share = index as f64 / buckets as f64;
         // Interpolates without `high - low`, which may overflow.
-        if index == buckets {
-            high
-        } else {
-            low * (1.0 - share) + high * share
-        }
-    };
-    (0..=buckets).map(bound).collect()
+        bounds.push(low * (1.0 - share) + high * share);
+    }
+    bounds.push(high);
+    bounds
 }
 
 /// Returns the bounds of buckets of integers, which lie between integers. All buckets have the same
@@ -151,16 +145,15 @@ fn integer_bounds(low: f64, high: f64) -> Vec<f64> {
     }
     let first = low - 0.5;
     let values = high - low + 1.0;
-    let is_divisor = |buckets: &usize| values % *buckets as f64 == 0.0;
     let buckets = match values as usize {
         few @ ..=MAX_BUCKETS => few,
         _ => (MAX_BUCKETS / 2..=MAX_BUCKETS)
             .rev()
-            .find(is_divisor)
+            .find(|buckets| values % *buckets as f64 == 0.0)
             .unwrap_or(MAX_BUCKETS),
     };
     // Of so many values, a bucket with one more than its neighbours does not stand out.
-    if is_divisor(&buckets) || values > 20.0 * MAX_BUCKETS as f64 {
+    if values % buckets as f64 == 0.0 || values > 20.0 * MAX_BUCKETS as f64 {
         return equal_bounds(first, high + 0.5, buckets);
     }
     let width = (values / MAX_BUCKETS as f64).ceil();

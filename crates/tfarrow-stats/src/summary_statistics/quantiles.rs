@@ -57,26 +57,15 @@ impl Quantiles {
     /// Returns the skewness of the finite values: the third central moment, divided by the third
     /// power of the standard deviation. NaN if they do not vary.
     pub(crate) fn skewness(&self) -> f64 {
-        let finite = || {
-            self.sorted
-                .iter()
-                .copied()
-                .filter(|value| value.is_finite())
-        };
-        let count = finite().count() as f64;
+        let finite = self.finite();
         // Moments of values of a magnitude up to 1 cannot overflow.
-        let scale = finite().map(f64::abs).fold(0.0, f64::max);
-        let mean = finite().map(|value| value / scale).sum::<f64>() / count;
-        let moment = |power| {
-            finite()
-                .map(|value| (value / scale - mean).powi(power))
-                .sum::<f64>()
-                / count
-        };
-        let variance = moment(2);
+        let scale = finite.iter().copied().map(f64::abs).fold(0.0, f64::max);
+        let sum: f64 = finite.iter().map(|value| value / scale).sum();
+        let mean = sum / finite.len() as f64;
+        let variance = central_moment(finite, scale, mean, 2);
         // A remainder of rounding is no variation.
         if variance > 1e-24 {
-            moment(3) / variance.powf(1.5)
+            central_moment(finite, scale, mean, 3) / variance.powf(1.5)
         } else {
             f64::NAN
         }
@@ -87,15 +76,16 @@ impl Quantiles {
         if self.sorted.is_empty() {
             return Vec::new();
         }
-        let bound = |index: u32| self.at(f64::from(index) / f64::from(buckets));
-        let count = self.count / f64::from(buckets);
-        (0..buckets)
-            .map(|index| HistogramBucket {
-                low: bound(index),
-                high: bound(index + 1),
-                count,
-            })
-            .collect()
+        let all = f64::from(buckets);
+        let mut found = Vec::with_capacity(buckets as usize);
+        for index in 0..buckets {
+            found.push(HistogramBucket {
+                low: self.at(f64::from(index) / all),
+                high: self.at(f64::from(index + 1) / all),
+                count: self.count / all,
+            });
+        }
+        found
     }
 
     /// Returns the finite values, sorted.
@@ -146,32 +136,23 @@ impl Quantiles {
             };
         };
         let buckets = if low == high { 1 } else { buckets };
-        // Interpolates without `high - low`, which may overflow.
-        let bound = |index: u32| {
-            let share = f64::from(index) / f64::from(buckets);
-            if index == buckets {
-                high
-            } else {
-                low * (1.0 - share) + high * share
-            }
-        };
         let mut rest = finite.as_slice();
-        let mut found: Vec<_> = (0..buckets)
-            .map(|index| {
-                let high = bound(index + 1);
-                let count = if index + 1 == buckets {
-                    rest.len()
-                } else {
-                    rest.partition_point(|value| *value <= high)
-                };
-                rest = rest.get(count..).unwrap_or_default();
-                HistogramBucket {
-                    low: bound(index),
-                    high,
-                    count: count as f64 * weight,
-                }
-            })
-            .collect();
+        let mut found = Vec::with_capacity(buckets as usize);
+        for index in 0..buckets {
+            let from = bound_between(low, high, index, buckets);
+            let to = bound_between(low, high, index + 1, buckets);
+            let count = if index + 1 == buckets {
+                rest.len()
+            } else {
+                rest.partition_point(|value| *value <= to)
+            };
+            rest = rest.get(count..).unwrap_or_default();
+            found.push(HistogramBucket {
+                low: from,
+                high: to,
+                count: count as f64 * weight,
+            });
+        }
         if let (Some(first), true) = (found.first_mut(), below > 0.0) {
             (first.low, first.count) = (f64::NEG_INFINITY, first.count + below);
         }
@@ -180,6 +161,25 @@ impl Quantiles {
         }
         found
     }
+}
+
+/// Returns a central moment of values that are divided by `scale`; `mean` is the mean of these.
+fn central_moment(values: &[f64], scale: f64, mean: f64, power: i32) -> f64 {
+    let sum: f64 = values
+        .iter()
+        .map(|value| (value / scale - mean).powi(power))
+        .sum();
+    sum / values.len() as f64
+}
+
+/// Returns a bound of buckets of equal width: the lower one of bucket `index`. Interpolates without
+/// `high - low`, which may overflow.
+fn bound_between(low: f64, high: f64, index: u32, buckets: u32) -> f64 {
+    if index == buckets {
+        return high;
+    }
+    let share = f64::from(index) / f64::from(buckets);
+    low * (1.0 - share) + high * share
 }
 
 #[cfg(test)]

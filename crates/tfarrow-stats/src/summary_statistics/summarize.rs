@@ -215,14 +215,16 @@ fn top(bytes: &BytesAccumulator) -> Vec<TopValue> {
         // A value that the sample has once may occur any number of times.
         top.retain(|frequency| frequency.count > bytes.weight());
     }
-    let order = |a: &ValueFrequency<'_>, b: &ValueFrequency<'_>| {
-        let values = (&b.value.bytes, b.hash).cmp(&(&a.value.bytes, a.hash));
-        b.count.total_cmp(&a.count).then(values)
-    };
     if top.len() > MAX_RANKS {
-        top.select_nth_unstable_by(MAX_RANKS, order);
+        top.select_nth_unstable_by(MAX_RANKS, by_rank);
         top.truncate(MAX_RANKS);
     }
-    top.sort_unstable_by(order);
+    top.sort_unstable_by(by_rank);
     top.into_iter().map(TopValue::of).collect()
+}
+
+/// Compares the ranks of two values: by descending count, then in descending order.
+fn by_rank(a: &ValueFrequency<'_>, b: &ValueFrequency<'_>) -> std::cmp::Ordering {
+    let values = (&b.value.bytes, b.hash).cmp(&(&a.value.bytes, a.hash));
+    b.count.total_cmp(&a.count).then(values)
 }

@@ -138,14 +138,14 @@ fn common(
 
 /// Converts a histogram.
 fn histogram(buckets: &[HistogramBucket], r#type: HistogramType, num_nan: u64) -> Histogram {
-    let bucket = |bucket: &HistogramBucket| histogram::Bucket {
+    let buckets = buckets.iter().map(|bucket| histogram::Bucket {
         low_value: bucket.low,
         high_value: bucket.high,
         sample_count: bucket.count,
-    };
+    });
     Histogram {
         num_nan,
-        buckets: buckets.iter().map(bucket).collect(),
+        buckets: buckets.collect(),
         r#type: r#type.into(),
         ..Default::default()
     }

@@ -185,12 +185,10 @@ impl FeatureCheck {
     /// Checks floats and returns their number.
     fn check_floats(&mut self, values: &[f32], place: Place) -> u64 {
         if !self.domain.is_any() {
-            let domain = &self.domain;
-            let found = &mut self.found;
-            let mut report = |kind| found.add(kind, place);
-            values
-                .iter()
-                .for_each(|value| domain.check_float(*value, &mut report));
+            for value in values {
+                self.domain
+                    .check_float(*value, &mut |kind| self.found.add(kind, place));
+            }
         }
         values.len() as u64
     }
@@ -198,12 +196,10 @@ impl FeatureCheck {
     /// Checks integers and returns their number.
     fn check_ints(&mut self, values: &[i64], place: Place) -> u64 {
         if !self.domain.is_any() {
-            let domain = &self.domain;
-            let found = &mut self.found;
-            let mut report = |kind| found.add(kind, place);
-            values
-                .iter()
-                .for_each(|value| domain.check_int(*value, &mut report));
+            for value in values {
+                self.domain
+                    .check_int(*value, &mut |kind| self.found.add(kind, place));
+            }
         }
         values.len() as u64
     }
@@ -229,13 +225,15 @@ impl FeatureCheck {
                 .map(|(value, count)| (&**value, *count));
             return (known.collect(), self.unexpected.cut.is_none());
         };
-        let is_unexpected = |value: &[u8]| {
+        let mut unexpected = HashMap::new();
+        for (value, count) in counts {
             let mut is_unexpected = false;
             self.domain
                 .check_string(value, &mut |_| is_unexpected = true);
-            is_unexpected
-        };
-        let unexpected: HashMap<_, _> = counts.filter(|(value, _)| is_unexpected(value)).collect();
+            if is_unexpected {
+                unexpected.insert(value, count);
+            }
+        }
         let is_complete = unexpected.len() <= MAX_UNEXPECTED;
         (unexpected, is_complete)
     }
@@ -344,8 +342,11 @@ impl UnexpectedValues {
 
 /// Returns the bounds of a `ValueCount`; a negative one is 0.
 fn range(count: &ValueCount) -> (u64, u64) {
-    let bound = |bound: Option<i64>, otherwise| {
-        bound.map_or(otherwise, |bound| bound.try_into().unwrap_or_default())
+    let min = count.min.unwrap_or(0);
+    let min = u64::try_from(min).unwrap_or_default();
+    let max = match count.max {
+        Some(max) => u64::try_from(max).unwrap_or_default(),
+        None => u64::MAX,
     };
-    (bound(count.min, 0), bound(count.max, u64::MAX))
+    (min, max)
 }

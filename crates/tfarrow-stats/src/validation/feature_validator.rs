@@ -136,16 +136,17 @@ impl<'a> FeatureValidator<'a> {
             .map(|(value, count)| (&**value, *count))
             .collect();
         values.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        let word = |(value, count): &(&[u8], u64)| {
+        let mut listed = Vec::new();
+        for (value, count) in values.iter().take(MAX_LISTED) {
             let share = 100.0 * *count as f64 / all;
             let share = if share < 1.0 {
                 "<1%".to_owned()
             } else {
                 format!("~{}%", share.floor())
             };
-            format!("{:?} ({share})", excerpt(value, value.len() as u64))
-        };
-        let listed: Vec<_> = values.iter().take(MAX_LISTED).map(word).collect();
+            let text = excerpt(value, value.len() as u64);
+            listed.push(format!("{text:?} ({share})"));
+        }
         let more = if values.len() > MAX_LISTED {
             ", and others"
         } else {
@@ -166,9 +167,9 @@ impl<'a> FeatureValidator<'a> {
         let Some(environment) = self.environment else {
             return true;
         };
-        let has = |names: &[String]| names.iter().any(|name| name == environment);
-        has(&self.feature.in_environment)
-            || (!has(&self.feature.not_in_environment) && has(&self.schema.default_environment))
+        contains(&self.feature.in_environment, environment)
+            || (!contains(&self.feature.not_in_environment, environment)
+                && contains(&self.schema.default_environment, environment))
     }
 
     /// Reports a required feature that no record has a list of. `is_named` is true if records have
@@ -419,15 +420,13 @@ impl<'a> FeatureValidator<'a> {
     }
 }
 
+/// Returns whether names have this one.
+fn contains(names: &[String], name: &str) -> bool {
+    names.iter().any(|other| other == name)
+}
+
 /// Describes the numbers of values that the lists of a feature have.
 fn shape_text(summary: &FeatureSummary) -> String {
-    let range = |min: u64, max: u64| {
-        if min == max {
-            min.to_string()
-        } else {
-            format!("{min} to {max}")
-        }
-    };
     let min = summary
         .kinds()
         .map(|(_, seen)| seen.min_len)
@@ -441,9 +440,18 @@ fn shape_text(summary: &FeatureSummary) -> String {
     match summary.steps {
         Some((fewest, most)) => format!(
             "{} in each of {} steps",
-            range(min, max),
-            range(fewest, most)
+            range_text(min, max),
+            range_text(fewest, most)
         ),
-        None => range(min, max),
+        None => range_text(min, max),
+    }
+}
+
+/// Describes a range of numbers.
+fn range_text(min: u64, max: u64) -> String {
+    if min == max {
+        min.to_string()
+    } else {
+        format!("{min} to {max}")
     }
 }

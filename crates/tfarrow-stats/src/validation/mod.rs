@@ -183,9 +183,9 @@ impl CheckedSchema {
         progress: &OnProgress<'_>,
         observer: impl Fn() -> O + Sync,
     ) -> Result<(Statistics, SchemaObserver, Vec<O>)> {
-        let observers = || (SchemaObserver::new(&self.schema), observer());
-        let (statistics, observers) =
-            Statistics::collect_with(shards, options, progress, observers)?;
+        let (statistics, observers) = Statistics::collect_with(shards, options, progress, || {
+            (SchemaObserver::new(&self.schema), observer())
+        })?;
         let (parts, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
         let mut merged = SchemaObserver::new(&self.schema);
         parts.into_iter().for_each(|part| merged.merge(part));

@@ -46,18 +46,17 @@ impl SchemaObserver {
         let named: Vec<_> = features(schema)
             .filter(|(_, feature)| feature.name.is_some())
             .collect();
+        let mut checks = Vec::with_capacity(named.len());
         let mut by_name: [HashMap<String, usize>; 2] = Default::default();
         for (index, (is_list, feature)) in named.iter().enumerate() {
+            checks.push(FeatureCheck::new(feature, *is_list, &domains, named.len()));
             // The first of several features with one name is the one that counts.
             by_name[usize::from(*is_list)]
                 .entry(feature.name().to_owned())
                 .or_insert(index);
         }
-        let check = |(is_list, feature): &(bool, &_)| {
-            FeatureCheck::new(feature, *is_list, &domains, named.len())
-        };
         Self {
-            checks: named.iter().map(check).collect(),
+            checks,
             by_name,
             by_number: Default::default(),
             records: 0,

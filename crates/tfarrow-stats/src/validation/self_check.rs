@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::anomaly::{Anomaly, AnomalyKind};
 use crate::{
     proto::{
-        Feature, FeatureType, FixedShape, LifecycleStage, Schema,
+        Feature, FeatureType, LifecycleStage, Schema,
         feature::{DomainInfo, PresenceConstraints, ShapeType},
     },
     schema::{each_feature, feature_path, is_deprecated},
@@ -121,19 +121,19 @@ fn check_numbers(feature: &mut Feature, found: &mut Vec<Anomaly>) {
             count.max = Some(count.min());
         }
     }
-    let has_empty_dim = |shape: &FixedShape| shape.dim.iter().any(|dim| dim.size() <= 0);
-    if matches!(&feature.shape_type, Some(ShapeType::Shape(shape)) if has_empty_dim(shape)) {
+    if let Some(ShapeType::Shape(shape)) = &feature.shape_type
+        && shape.dim.iter().any(|dim| dim.size() <= 0)
+    {
         invalid.push("The size of a dimension of the shape is not positive.".to_owned());
         feature.shape_type = None;
     }
-    let anomaly = |text| {
-        Anomaly::new(
+    for text in invalid {
+        found.push(Anomaly::new(
             AnomalyKind::InvalidSchemaSpecification,
             "number out of range",
             text,
-        )
-    };
-    found.extend(invalid.into_iter().map(anomaly));
+        ));
+    }
 }
 
 /// Reports a domain that does not match the type, or that the schema does not define.

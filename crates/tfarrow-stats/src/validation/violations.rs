@@ -79,10 +79,10 @@ fn by_number<S: Serializer>(
 fn of_numbers<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<AnomalyKind, Violations>, D::Error> {
-    let by_number = BTreeMap::<i32, Violations>::deserialize(deserializer)?;
-    let kind = |number| AnomalyKind::try_from(number).map_err(D::Error::custom);
-    by_number
-        .into_iter()
-        .map(|(number, found)| Ok((kind(number)?, found)))
-        .collect()
+    let mut by_kind = BTreeMap::new();
+    for (number, found) in BTreeMap::<i32, Violations>::deserialize(deserializer)? {
+        let kind = AnomalyKind::try_from(number).map_err(D::Error::custom)?;
+        by_kind.insert(kind, found);
+    }
+    Ok(by_kind)
 }

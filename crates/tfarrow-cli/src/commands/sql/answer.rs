@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use arrow_schema::Schema;
 use datafusion::{
     error::DataFusionError,
     logical_expr::LogicalPlan,
@@ -74,16 +75,11 @@ impl Answers {
     }
 
     async fn print(&mut self, statement: Statement) -> Result<Option<u64>> {
-        let explain = |error: DataFusionError| {
-            let hint = explain_missing_column(&error, &self.context);
-            match hint.or_else(|| missing_function::hint(&error, &self.context)) {
-                Some(hint) => Hinted { error, hint }.into(),
-                None => anyhow::Error::new(error),
-            }
-        };
         let state = self.context.state();
         let is_definition = is_show_create(&statement);
-        let plan = plan_statement(statement, &state).await.map_err(explain)?;
+        let plan = plan_statement(statement, &state)
+            .await
+            .map_err(|error| self.explain(error))?;
         self.skip_report
             .set_writes(matches!(plan, LogicalPlan::Copy(_) | LogicalPlan::Dml(_)));
         let full = is_definition || describes(&plan);
@@ -91,29 +87,22 @@ impl Answers {
             .context
             .execute_logical_plan(plan)
             .await
-            .map_err(explain)?;
+            .map_err(|error| self.explain(error))?;
         let task = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(explain)?;
+        let plan = frame
+            .create_physical_plan()
+            .await
+            .map_err(|error| self.explain(error))?;
         let mut progress = Some(QueryProgress::of(Arc::clone(&plan)));
-        let mut batches = execute_stream(plan, task).map_err(explain)?;
+        let mut batches = execute_stream(plan, task).map_err(|error| self.explain(error))?;
         let schema = batches.schema();
         if schema.fields().is_empty() {
             while let Some(batch) = batches.next().await {
-                batch.map_err(explain)?;
+                batch.map_err(|error| self.explain(error))?;
             }
             return Ok(None);
         }
-        if self.format.is_binary() && self.results > 0 {
-            let why =
-                "a file of this format holds one result: give one query, or use another --format";
-            return Err(Usage(why.to_owned()).into());
-        }
-        if matches!(
-            self.format,
-            Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow | Format::Tfrecord
-        ) {
-            check_names(&schema)?;
-        }
+        self.check_format(&schema)?;
         let view = View { full, ..self.view };
         let sink = if self.pages {
             self.sink.paged()
@@ -123,7 +112,7 @@ impl Answers {
         let mut rows = output::rows(self.format, &schema, view, &sink)?;
         let mut count = 0;
         while let Some(batch) = batches.next().await {
-            let batch = batch.map_err(explain)?;
+            let batch = batch.map_err(|error| self.explain(error))?;
             count += batch.num_rows() as u64;
             if !rows.is_waiting() {
                 progress = None;
@@ -135,6 +124,31 @@ impl Answers {
         sink.show()?;
         self.results += 1;
         Ok(Some(count))
+    }
+
+    /// Checks that the format can have one more result, with the names of its columns.
+    fn check_format(&self, schema: &Schema) -> Result<()> {
+        if self.format.is_binary() && self.results > 0 {
+            let why =
+                "a file of this format holds one result: give one query, or use another --format";
+            return Err(Usage(why.to_owned()).into());
+        }
+        if matches!(
+            self.format,
+            Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow | Format::Tfrecord
+        ) {
+            check_names(schema)?;
+        }
+        Ok(())
+    }
+
+    /// An error with a hint at another column or function, if there is one of a similar name.
+    fn explain(&self, error: DataFusionError) -> anyhow::Error {
+        let hint = explain_missing_column(&error, &self.context);
+        match hint.or_else(|| missing_function::hint(&error, &self.context)) {
+            Some(hint) => Hinted { error, hint }.into(),
+            None => anyhow::Error::new(error),
+        }
     }
 }
 

@@ -34,13 +34,8 @@ const LONG_LINE: usize = 500;
 /// The keywords of the parser that consist of letters. The others are names of functions, or
 /// options of other dialects.
 fn keywords() -> impl Iterator<Item = &'static str> {
-    let is_word =
-        |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    ALL_KEYWORDS
-        .iter()
-        .copied()
-        .chain(["TFRECORD"])
-        .filter(is_word)
+    let words = ALL_KEYWORDS.iter().copied().chain(["TFRECORD"]);
+    words.filter(|word| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase()))
 }
 
 /// The schema and the name of each table of a session.
@@ -112,35 +107,27 @@ impl SqlHelper {
     fn words(&self, prefix: &str, statement: &str) -> Vec<Pair> {
         let prefix = prefix.trim_start_matches('"');
         let lower = prefix.to_ascii_lowercase();
-        let begins = |name: &&str| {
-            name.trim_start_matches('"')
-                .to_ascii_lowercase()
-                .starts_with(&lower)
-        };
-        let columns = self.columns.of_statement(statement);
-        let columns = columns
-            .iter()
-            .filter(|name| is_printable(name))
-            .map(|name| quote_identifier(name));
-        let columns: Vec<_> = columns
-            .filter(|name| begins(&name.as_ref()))
-            .map(Cow::into_owned)
-            .collect();
-        let names = self.names.iter().map(String::as_str).filter(begins);
-        let is_upper = prefix.chars().any(|c| c.is_ascii_uppercase());
-        let keywords = keywords().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
-        let keywords = keywords.map(|word| {
-            if is_upper {
-                word.to_owned()
-            } else {
-                word.to_ascii_lowercase()
+        let mut columns = Vec::new();
+        for column in self.columns.of_statement(statement) {
+            let name = quote_identifier(&column);
+            if is_printable(&column) && begins_with(&name, &lower) {
+                columns.push(name.into_owned());
             }
-        });
-        let is_column = |word: &String| columns.contains(word);
-        let others: Vec<_> = keywords
-            .chain(names.map(str::to_owned))
-            .filter(|word| !is_column(word))
-            .collect();
+        }
+        let is_upper = prefix.chars().any(|c| c.is_ascii_uppercase());
+        let mut others = Vec::new();
+        for keyword in keywords() {
+            let word = keyword.to_ascii_lowercase();
+            if word.starts_with(&lower) {
+                others.push(if is_upper { keyword.to_owned() } else { word });
+            }
+        }
+        for name in &self.names {
+            if begins_with(name, &lower) {
+                others.push(name.clone());
+            }
+        }
+        others.retain(|word| !columns.contains(word));
         columns
             .into_iter()
             .chain(others)
@@ -182,6 +169,13 @@ impl Completer for SqlHelper {
     }
 }
 
+/// Whether a name, in quotes or without and in any case, begins with a text in lower case.
+fn begins_with(name: &str, lower: &str) -> bool {
+    name.trim_start_matches('"')
+        .to_ascii_lowercase()
+        .starts_with(lower)
+}
+
 /// Whether a name has no control characters, which would reach the terminal.
 fn is_printable(name: &str) -> bool {
     escape(name) == name
@@ -189,10 +183,9 @@ fn is_printable(name: &str) -> bool {
 
 /// The position at which the last word of a text begins.
 fn word_start(text: &str) -> usize {
-    let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     text.char_indices()
         .rev()
-        .take_while(|(_, c)| is_word_char(*c))
+        .take_while(|(_, c)| c.is_alphanumeric() || matches!(c, '_' | '.'))
         .last()
         .map_or(text.len(), |(at, _)| at)
 }

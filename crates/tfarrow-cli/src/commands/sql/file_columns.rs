@@ -46,12 +46,13 @@ impl FileColumns {
         let sources = sources(statement);
         sources.iter().for_each(|source| self.read(source));
         let known = self.known.lock();
-        let is_wanted = |source: &String| sources.is_empty() || sources.contains(source);
-        let columns = known
-            .iter()
-            .filter(|(source, _)| is_wanted(source))
-            .filter_map(|(_, columns)| columns.as_ref());
-        let mut columns: Vec<_> = columns.flatten().cloned().collect();
+        let mut columns = Vec::new();
+        for (source, names) in known.iter() {
+            let is_wanted = sources.is_empty() || sources.contains(source);
+            if is_wanted && let Some(names) = names {
+                columns.extend_from_slice(names);
+            }
+        }
         columns.sort();
         columns.dedup();
         columns

@@ -78,17 +78,21 @@ impl<'t> LineStarts<'t> {
     /// The byte of a location, whose line and column count from 1; the end of the text for a
     /// location after it.
     fn offset(&self, Location { line, column }: Location) -> usize {
-        let at = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
         let start = self
             .starts
-            .get(at(line))
+            .get(index_of(line))
             .copied()
             .unwrap_or(self.text.len());
         let line = self.text.get(start..).unwrap_or_default();
         line.char_indices()
-            .nth(at(column))
+            .nth(index_of(column))
             .map_or(self.text.len(), |(offset, _)| start + offset)
     }
+}
+
+/// The index of a number that counts from 1.
+fn index_of(number: u64) -> usize {
+    usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

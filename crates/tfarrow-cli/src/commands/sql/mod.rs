@@ -178,19 +178,11 @@ async fn answer_all(
     keep_going: bool,
 ) -> Result<u8> {
     let mut status = SUCCESS;
-    let mut failed = |error: anyhow::Error| {
-        // Without a reader of the output there is no reason to continue.
-        if !keep_going || error::is_closed_pipe(&error) {
-            return Err(error);
-        }
-        status = stderr::report(&error);
-        Ok(())
-    };
     for text in texts {
         let statements = match text {
             Ok(statements) => statements,
             Err(error) => {
-                failed(error)?;
+                status = report(error, keep_going)?;
                 continue;
             }
         };
@@ -199,11 +191,25 @@ async fn answer_all(
                 Ok(statement) => answers.answer(statement).await.map(drop),
                 Err(error) => Err(error.into()),
             };
-            answered.or_else(&mut failed)?;
+            if let Err(error) = answered {
+                status = report(error, keep_going)?;
+            }
         }
     }
     answers.sink.persist()?;
     Ok(status)
+}
+
+/// Reports the error of a statement after which others are executed, and returns its exit status.
+///
+/// # Errors
+/// The error itself, where no other statement is executed.
+fn report(error: anyhow::Error, keep_going: bool) -> Result<u8> {
+    // Without a reader of the output there is no reason to continue.
+    if !keep_going || error::is_closed_pipe(&error) {
+        return Err(error);
+    }
+    Ok(stderr::report(&error))
 }
 
 fn session(
@@ -237,7 +243,23 @@ fn session(
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()));
     let tables = tables.with(given).map_err(InvalidOption)?;
-    let on_notice = move |notice: &Notice| match notice {
+    Ok(session_context(SessionOptions {
+        tables,
+        memory_limit: args
+            .memory_limit
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        on_notice: Some(Arc::new(move |notice: &Notice| {
+            print_notice(notice, &skip_report)
+        })),
+        cancellation,
+        engine,
+        ..SessionOptions::default()
+    })?)
+}
+
+/// Prints a notice, or adds it to the report of skipped records.
+fn print_notice(notice: &Notice, skip_report: &SkipReport) {
+    match notice {
         Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
         Notice::UnknownFeatures(_) | Notice::UnknownField(_) => {
             skip_report.leave_out();
@@ -246,15 +268,5 @@ fn session(
         Notice::Losses(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {
             stderr::print(&notice.to_string())
         }
-    };
-    Ok(session_context(SessionOptions {
-        tables,
-        memory_limit: args
-            .memory_limit
-            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
-        on_notice: Some(Arc::new(on_notice)),
-        cancellation,
-        engine,
-        ..SessionOptions::default()
-    })?)
+    }
 }

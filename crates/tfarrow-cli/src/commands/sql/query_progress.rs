@@ -35,17 +35,15 @@ impl QueryProgress {
             };
         }
         let (running, ended) = mpsc::channel::<()>();
-        let is_running =
-            move |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
         let thread = thread::spawn(move || {
-            if !is_running(LONG) {
+            if !is_running(&ended, LONG) {
                 return;
             }
             let bar = Bar::new(0);
             loop {
                 let ScanProgress { read, total } = scan_progress(plan.as_ref());
                 bar.set(read, total.unwrap_or(0), 0);
-                if !is_running(TICK) {
+                if !is_running(&ended, TICK) {
                     return;
                 }
             }
@@ -55,6 +53,11 @@ impl QueryProgress {
             thread: Some(thread),
         }
     }
+}
+
+/// Waits for a time. Returns whether the query still runs then.
+fn is_running(ended: &mpsc::Receiver<()>, time: Duration) -> bool {
+    ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout)
 }
 
 impl Drop for QueryProgress {

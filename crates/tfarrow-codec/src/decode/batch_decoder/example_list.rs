@@ -264,17 +264,20 @@ impl ExampleListDecoder {
             }
         };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        let array = |column: &ListColumn| match (column, &items) {
-            (ListColumn::Context(index), _) => Ok(Arc::clone(context.column(*index))),
-            (ListColumn::Examples(DataType::List(item)), Some(items)) => {
-                let items = Arc::new(StructArray::from(items.clone()));
-                let list = ListArray::try_new(Arc::clone(item), offsets.clone(), items, None);
-                Ok(Arc::new(list.map_err(ColumnError::Arrow)?) as ArrayRef)
-            }
-            // There is a decoder of examples if a column has them, and such a column is a list.
-            (ListColumn::Examples(data_type), _) => Ok(new_null_array(data_type, records.len())),
-        };
-        self.columns.iter().map(array).collect()
+        let mut arrays = Vec::new();
+        for column in &self.columns {
+            arrays.push(match (column, &items) {
+                (ListColumn::Context(index), _) => Arc::clone(context.column(*index)),
+                (ListColumn::Examples(DataType::List(item)), Some(items)) => {
+                    let items = Arc::new(StructArray::from(items.clone()));
+                    let list = ListArray::try_new(Arc::clone(item), offsets.clone(), items, None);
+                    Arc::new(list.map_err(ColumnError::Arrow)?) as ArrayRef
+                }
+                // There is a decoder of examples if a column has them, and such a column is a list.
+                (ListColumn::Examples(data_type), _) => new_null_array(data_type, records.len()),
+            });
+        }
+        Ok(arrays)
     }
 
     fn check_foreign(&self, field: u32) -> Result<(), ErrorKind> {
@@ -341,12 +344,15 @@ fn part_error(error: Error, row: usize, part: &str) -> ColumnError {
 /// # Errors
 /// [`ErrorKind::Limit`] for a concatenated part that is too long.
 fn parts_of(chunk: &Buffer, parts: &[Cow<'_, [u8]>]) -> Result<Records> {
-    let span = |part: &Cow<'_, [u8]>| match part.is_empty() {
-        true => Some(Span::EMPTY),
-        false => Some(Span::new(offset_in(chunk, part)?, part.len())),
-    };
-    match parts.iter().map(span).collect() {
-        Some(spans) => Ok(Records::of_parts(chunk.clone(), spans)),
-        None => Records::from_payloads(parts.iter().map(|part| &**part)),
+    let mut spans = Vec::with_capacity(parts.len());
+    for part in parts {
+        spans.push(if part.is_empty() {
+            Span::EMPTY
+        } else if let Some(offset) = offset_in(chunk, part) {
+            Span::new(offset, part.len())
+        } else {
+            return Records::from_payloads(parts.iter().map(|part| &**part));
+        });
     }
+    Ok(Records::of_parts(chunk.clone(), spans))
 }

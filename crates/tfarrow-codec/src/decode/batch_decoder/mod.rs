@@ -317,11 +317,13 @@ impl BatchDecoder {
         filter: &BooleanArray,
     ) -> Result<RecordBatch> {
         self.check_places(records)?;
-        let is_true = |row: &u32| {
-            let row = *row as usize;
-            row < filter.len() && filter.is_valid(row) && filter.value(row)
-        };
-        let rows: Vec<_> = (0..records.len() as u32).filter(is_true).collect();
+        let mut rows = Vec::new();
+        for row in 0..records.len() as u32 {
+            let place = row as usize;
+            if place < filter.len() && filter.is_valid(place) && filter.value(place) {
+                rows.push(row);
+            }
+        }
         if rows.len() == records.len() {
             return self.decode(records);
         }

@@ -3,6 +3,8 @@
 //! The arrays of messages of any type are built from the wire (`column/message/`), the arrays of an
 //! `ExampleListWithContext` from its Examples (`example_list.rs`).
 
+use std::sync::Arc;
+
 use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 use arrow_schema::{Field, SchemaRef};
@@ -67,20 +69,17 @@ impl NestedDecoder {
     /// Creates a decoder of lists of examples to the columns of `schema` at `indices`.
     fn of_lists(schema: &SchemaRef, indices: &[usize], options: &DecoderOptions) -> Result<Self> {
         // Columns about records as a whole are no part of a context.
-        let is_part = |index: &usize| {
-            !schema
-                .fields()
-                .get(*index)
-                .is_some_and(|field| is_of_record(field))
-        };
-        let all: Vec<_> = (0..schema.fields().len()).filter(is_part).collect();
+        let mut all = Vec::new();
+        let mut fields = Vec::new();
+        for (index, field) in schema.fields().iter().enumerate() {
+            if !is_of_record(field) {
+                all.push(index);
+                fields.push(Arc::clone(field));
+            }
+        }
         let places: Vec<_> = indices
             .iter()
             .filter_map(|index| all.iter().position(|other| other == index))
-            .collect();
-        let fields: Vec<_> = all
-            .iter()
-            .filter_map(|index| schema.fields().get(*index).cloned())
             .collect();
         Ok(Self::ExampleList(Box::new(ExampleListDecoder::try_new(
             &fields, &places, options,

@@ -214,17 +214,19 @@ pub(crate) fn build_split(
     places: Places<'_>,
 ) -> Result<ArrayRef> {
     if shape == Shape::Steps {
-        let build = |shape, values, slots: &[Slot], places: Places<'_>| {
+        return steps(values, slots, places, |shape, values, slots, places| {
             build_split(shape, values, kinds, slots, places)
-        };
-        return steps(values, slots, places, build);
+        });
     }
-    let is_elsewhere = |found: Kind| found != values.kind() && kinds[found as usize];
-    let here = |slot: &Slot| match slot.state {
-        State::List(found) if is_elsewhere(found) => Slot::default(),
-        _ => *slot,
-    };
-    let slots: Vec<_> = slots.iter().map(here).collect();
+    let slots: Vec<_> = slots
+        .iter()
+        .map(|slot| match slot.state {
+            State::List(found) if found != values.kind() && kinds[found as usize] => {
+                Slot::default()
+            }
+            _ => *slot,
+        })
+        .collect();
     build(shape, values, &slots, places)
 }
 
@@ -495,22 +497,25 @@ fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {
 
 /// Finds the row that has text which is not UTF-8, after Arrow has rejected the complete array.
 fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind) -> ColumnError {
-    let is_text = |slot: &Slot| {
-        walk::bytes_values(places.body(slot), places.nesting, |value| {
-            match simdutf8::basic::from_utf8(value) {
-                Ok(_) => Ok(()),
-                Err(_) => Err(WireError::Key),
-            }
-        })
-        .is_ok()
-    };
-    match slots.iter().position(|slot| !is_text(slot)) {
+    match slots.iter().position(|slot| !is_text(slot, places)) {
         Some(row) if kind == Kind::Bytes => ColumnError::Row {
             row,
             kind: ErrorKind::NotUtf8,
         },
         _ => ColumnError::Arrow(error),
     }
+}
+
+/// Returns whether all values of a slot are UTF-8.
+fn is_text(slot: &Slot, places: Places<'_>) -> bool {
+    walk::bytes_values(places.body(slot), places.nesting, |value| {
+        if simdutf8::basic::from_utf8(value).is_ok() {
+            Ok(())
+        } else {
+            Err(WireError::Key)
+        }
+    })
+    .is_ok()
 }
 
 /// Returns the body of a slot; `None` if the row is null. Another kind than the column's is an

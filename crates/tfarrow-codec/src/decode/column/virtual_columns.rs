@@ -71,8 +71,7 @@ pub(crate) fn offset(records: &Records) -> ArrayRef {
 /// [`ColumnError`] for more names, or more bytes in them, than 32-bit offsets can count.
 pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
     within_offsets("features with no kind in a batch", unset.names.len())?;
-    let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| name);
-    let bytes = unset.names.iter().map(|id| name_of(id).len()).sum();
+    let bytes = unset.names.iter().map(|id| name_of(names, *id).len()).sum();
     within_offsets(
         "bytes of the names of features with no kind in a batch",
         bytes,
@@ -81,11 +80,16 @@ pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
     let mut ids = unset.names.iter();
     for length in &unset.lengths {
         for id in ids.by_ref().take(*length) {
-            lists.values().append_value(name_of(id));
+            lists.values().append_value(name_of(names, *id));
         }
         lists.append(*length > 0);
     }
     Ok(Arc::new(lists.finish()))
+}
+
+/// Returns the name with a number; none is empty.
+fn name_of(names: &[Box<str>], id: u32) -> &str {
+    names.get(id as usize).map_or("", |name| name)
 }
 
 #[cfg(test)]

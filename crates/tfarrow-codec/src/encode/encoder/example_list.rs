@@ -147,17 +147,13 @@ impl ExampleListEncoder {
                 None => context_columns.push(index),
             }
         }
-        let builder = || WriterBuilder {
-            allowed,
-            ..WriterBuilder::new().with_record_type(RecordType::Example)
-        };
-        let (context, mut errors) =
-            builder().build_partial_encoder(schema.project(&context_columns)?.into())?;
+        let (context, mut errors) = example_builder(allowed)
+            .build_partial_encoder(schema.project(&context_columns)?.into())?;
         let examples = match of_examples {
             None => None,
             Some((index, fields)) => {
-                let (encoder, of_examples) =
-                    builder().build_partial_encoder(Schema::new(fields.clone()).into())?;
+                let (encoder, of_examples) = example_builder(allowed)
+                    .build_partial_encoder(Schema::new(fields.clone()).into())?;
                 errors.extend(of_examples.into_iter().map(|error| {
                     let (kind, feature) = error.into_parts();
                     let feature = format!(
@@ -285,6 +281,14 @@ impl ExampleListEncoder {
         })?;
         self.nulls += listed.nulls.len() as u64;
         Ok(listed)
+    }
+}
+
+/// Returns the builder of an encoder of Examples, whose losses are those `allowed`.
+fn example_builder(allowed: AllowedLosses) -> WriterBuilder {
+    WriterBuilder {
+        allowed,
+        ..WriterBuilder::new().with_record_type(RecordType::Example)
     }
 }
 

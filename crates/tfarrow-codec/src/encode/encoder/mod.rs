@@ -5,7 +5,7 @@ mod example_list;
 use std::{mem, sync::Arc};
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::SchemaRef;
 
 use self::example_list::ExampleListEncoder;
 use super::{
@@ -248,14 +248,17 @@ impl Encoder {
         }
         let ours = self.schema.fields();
         let theirs = batch.schema_ref().fields();
-        let differs = |(ours, theirs): &(&Arc<Field>, &Arc<Field>)| {
-            ours.name() != theirs.name() || !ours.data_type().equals_datatype(theirs.data_type())
-        };
-        let message = match ours.iter().zip(theirs).find(differs) {
-            Some((ours, theirs)) => format!("expected a column {ours}, found {theirs}"),
-            None if ours.len() == theirs.len() => return Ok(()),
-            None => format!("expected {} columns, found {}", ours.len(), theirs.len()),
-        };
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            if ours.name() != theirs.name() || !ours.data_type().equals_datatype(theirs.data_type())
+            {
+                let message = format!("expected a column {ours}, found {theirs}");
+                return Err(Error::usage(ErrorKind::unsupported(message)));
+            }
+        }
+        if ours.len() == theirs.len() {
+            return Ok(());
+        }
+        let message = format!("expected {} columns, found {}", ours.len(), theirs.len());
         Err(Error::usage(ErrorKind::unsupported(message)))
     }
 

@@ -69,17 +69,24 @@ impl<V> ScalarColumn<V> {
     }
 }
 
+impl<V: ValueEncoder> ScalarColumn<V> {
+    /// Returns the length in bytes of the entry of a row that has the feature.
+    #[inline]
+    fn entry_len(&self, row: usize) -> u64 {
+        self.entry.len(body_len::<V>(self.values.one_len(row)))
+    }
+}
+
 impl<V: ValueEncoder> FeatureColumn for ScalarColumn<V> {
     fn measure(&mut self, totals: &mut [u64]) {
-        let len = |row| self.entry.len(body_len::<V>(self.values.one_len(row)));
         match &self.nulls {
             None => totals
                 .iter_mut()
                 .enumerate()
-                .for_each(|(row, total)| *total += len(row)),
+                .for_each(|(row, total)| *total += self.entry_len(row)),
             Some(nulls) => nulls.valid_indices().for_each(|row| {
                 if let Some(total) = totals.get_mut(row) {
-                    *total += len(row);
+                    *total += self.entry_len(row);
                 }
             }),
         }
@@ -200,12 +207,12 @@ impl<V> StepsPart<V> {
 
 impl<V: ValueEncoder> Steps for StepsPart<V> {
     fn measure(&mut self) {
-        let len = |step| {
-            self.lists
-                .get(step)
-                .map_or(0, |values| capped(self.values.all_len(values)))
-        };
-        self.lens = (0..self.lists.len()).map(len).collect();
+        self.lens = (0..self.lists.len())
+            .map(|step| match self.lists.get(step) {
+                Some(values) => capped(self.values.all_len(values)),
+                None => 0,
+            })
+            .collect();
     }
 
     fn steps(&self) -> &Lists {

@@ -12,7 +12,7 @@ use parquet::{
     arrow::ArrowSchemaConverter,
     errors::ParquetError,
     file::metadata::KeyValue,
-    schema::types::{ColumnDescriptor, SchemaDescPtr, SchemaDescriptor, Type, TypePtr},
+    schema::types::{SchemaDescPtr, SchemaDescriptor, Type, TypePtr},
 };
 use tfarrow_codec::{
     RecordType,
@@ -162,29 +162,28 @@ fn internal(error: ParquetError) -> Error {
 
 /// The first type in a field that Parquet's writer has no type for, with its path.
 fn unwritable(field: &Field) -> Option<(String, DataType)> {
-    let within = |child: &Field| {
-        unwritable(child).map(|(path, data_type)| (format!("{}.{path}", field.name()), data_type))
-    };
-    match field.data_type() {
+    let within = match field.data_type() {
         DataType::Struct(fields) if !fields.is_empty() => {
-            fields.iter().find_map(|child| within(child))
+            fields.iter().find_map(|child| unwritable(child))
         }
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => within(item),
-        DataType::ListView(item) | DataType::LargeListView(item) => within(item),
-        DataType::RunEndEncoded(_, values) => within(values),
+        | DataType::Map(item, _) => unwritable(item),
+        DataType::ListView(item) | DataType::LargeListView(item) => unwritable(item),
+        DataType::RunEndEncoded(_, values) => unwritable(values),
         DataType::Dictionary(_, values) if !values.is_nested() => None,
         none @ (DataType::Union(..)
         | DataType::Struct(_)
         | DataType::Dictionary(..)
         | DataType::FixedSizeBinary(0)
         | DataType::Interval(IntervalUnit::MonthDayNano)) => {
-            Some((field.name().clone(), none.clone()))
+            return Some((field.name().clone(), none.clone()));
         }
         _ => None,
-    }
+    };
+    let (path, data_type) = within?;
+    Some((format!("{}.{path}", field.name()), data_type))
 }
 
 fn written_field(field: &FieldRef) -> FieldRef {
@@ -287,17 +286,19 @@ fn cast_exactly(path: &Path, field: &Field, values: &ArrayRef, to: &DataType) ->
 fn is_stored_alike(source: &TypePtr, derived: &TypePtr) -> Result<bool, ParquetError> {
     let source = descriptor(vec![Arc::clone(source)])?;
     let derived = descriptor(vec![Arc::clone(derived)])?;
-    let storage = |column: &ColumnDescriptor| {
-        (
-            column.physical_type(),
-            column.type_length(),
-            column.max_def_level(),
-            column.max_rep_level(),
-        )
-    };
-    let mut leaves = source.columns().iter().zip(derived.columns());
-    Ok(source.num_columns() == derived.num_columns()
-        && leaves.all(|(source, derived)| storage(source) == storage(derived)))
+    if source.num_columns() != derived.num_columns() {
+        return Ok(false);
+    }
+    for (source, derived) in source.columns().iter().zip(derived.columns()) {
+        if source.physical_type() != derived.physical_type()
+            || source.type_length() != derived.type_length()
+            || source.max_def_level() != derived.max_def_level()
+            || source.max_rep_level() != derived.max_rep_level()
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn descriptor(columns: Vec<TypePtr>) -> Result<SchemaDescriptor, ParquetError> {

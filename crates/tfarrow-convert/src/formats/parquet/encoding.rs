@@ -187,22 +187,17 @@ fn delta_bits(values: &[i64]) -> usize {
         .windows(2)
         .filter_map(|pair| Some(pair.last()?.wrapping_sub(*pair.first()?)))
         .collect();
-    let block = |deltas: &[i64]| {
-        let min = deltas.iter().min().copied().unwrap_or_default();
-        let width = |deltas: &[i64]| {
-            let range = deltas
-                .iter()
-                .max()
-                .map_or(0, |max| max.wrapping_sub(min) as u64);
-            (u64::BITS - range.leading_zeros()) as usize
-        };
-        BLOCK_BITS
-            + deltas
-                .chunks(MINIBLOCK)
-                .map(|deltas| MINIBLOCK * width(deltas))
-                .sum::<usize>()
-    };
-    deltas.chunks(MINIBLOCK * MINIBLOCKS).map(block).sum()
+    let mut bits = 0;
+    for block in deltas.chunks(MINIBLOCK * MINIBLOCKS) {
+        let min = block.iter().min().copied().unwrap_or_default();
+        bits += BLOCK_BITS;
+        for miniblock in block.chunks(MINIBLOCK) {
+            let max = miniblock.iter().max().copied().unwrap_or(min);
+            let range = max.wrapping_sub(min) as u64;
+            bits += MINIBLOCK * (u64::BITS - range.leading_zeros()) as usize;
+        }
+    }
+    bits
 }
 
 /// Chooses the encoding of a column of exact forms, which are hardly longer than an index: a

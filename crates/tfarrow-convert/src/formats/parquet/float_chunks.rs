@@ -32,12 +32,17 @@ pub(super) fn has_nan(array: &ArrayRef) -> bool {
 /// the values of nulls.
 fn floats_have_nan<T: ArrowPrimitiveType>(array: &ArrayRef) -> bool {
     let floats = array.as_primitive::<T>();
-    let is_nan = |value: T::Native| value.partial_cmp(&value).is_none();
     floats
         .values()
         .iter()
         .fold(false, |found, value| found | is_nan(*value))
         && floats.iter().flatten().any(is_nan)
+}
+
+/// Returns whether a float is NaN, which alone has no order to itself.
+#[inline]
+fn is_nan<N: PartialOrd>(value: N) -> bool {
+    value.partial_cmp(&value).is_none()
 }
 
 /// Corrects a chunk that is complete. `has_nan`: whether its column has NaN.

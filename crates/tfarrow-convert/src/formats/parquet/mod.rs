@@ -13,7 +13,6 @@ use std::{
 };
 
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::Field;
 use parquet::{
     arrow::{
         add_encoded_arrow_schema_to_metadata,
@@ -131,37 +130,26 @@ impl ParquetFileFormat {
 
     /// The encoding of each column of a row group that begins with `first_rows`, by its name.
     fn encodings(&self, first_rows: &[RecordBatch]) -> HashMap<&str, ColumnEncoding> {
-        let values_of = |column: usize| {
-            first_rows
-                .iter()
-                .filter_map(move |batch| batch.columns().get(column))
-        };
         let fields = self.columns.arrow.fields();
         let is_wide = fields.len() > encoding::MAX_COLUMNS;
         let min_values = if is_wide { encoding::MIN_VALUES } else { 0 };
         let mut dictionaries = 0;
         let mut deltas = 0;
-        let mut choose = |column, field: &Field| {
-            if dictionaries == encoding::MAX_COLUMNS {
-                return ColumnEncoding::Plain;
-            }
+        let mut encodings = HashMap::with_capacity(fields.len());
+        for (column, field) in fields.iter().enumerate() {
+            let values = first_rows
+                .iter()
+                .filter_map(|batch| batch.columns().get(column));
             let chosen = match role_of(field) {
-                Some(Role::Exact) => encoding::choose_for_exact(values_of(column)),
-                _ => encoding::choose(
-                    values_of(column),
-                    min_values,
-                    deltas < encoding::MAX_DELTA_COLUMNS,
-                ),
+                _ if dictionaries == encoding::MAX_COLUMNS => ColumnEncoding::Plain,
+                Some(Role::Exact) => encoding::choose_for_exact(values),
+                _ => encoding::choose(values, min_values, deltas < encoding::MAX_DELTA_COLUMNS),
             };
             dictionaries += usize::from(chosen == ColumnEncoding::Dictionary);
             deltas += usize::from(chosen == ColumnEncoding::Delta);
-            chosen
-        };
-        fields
-            .iter()
-            .enumerate()
-            .map(|(column, field)| (field.name().as_str(), choose(column, field)))
-            .collect()
+            encodings.insert(field.name().as_str(), chosen);
+        }
+        encodings
     }
 
     /// Checks the number of Bloom filters.
@@ -248,18 +236,16 @@ impl ParquetFileFormat {
                     .set_column_statistics_enabled(path.clone(), EnabledStatistics::None)
                     .set_column_data_page_size_limit(path.clone(), usize::MAX);
             }
-            let plain = |builder: WriterPropertiesBuilder| {
-                builder.set_column_dictionary_enabled(path.clone(), false)
-            };
             properties = match encoding {
                 None | Some(ColumnEncoding::Dictionary) => properties,
                 // Two columns of one name may have two types.
                 Some(ColumnEncoding::Delta) if column.physical_type() == PhysicalType::INT64 => {
-                    plain(properties)
+                    properties
+                        .set_column_dictionary_enabled(path.clone(), false)
                         .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
                 }
                 Some(ColumnEncoding::Delta | ColumnEncoding::Plain | ColumnEncoding::Long) => {
-                    plain(properties)
+                    properties.set_column_dictionary_enabled(path.clone(), false)
                 }
             };
         }
@@ -300,16 +286,16 @@ impl ParquetFileFormat {
     /// # Errors
     /// A level that the compression does not have.
     fn parquet_compression(&self) -> Result<ParquetCompression, ParquetError> {
-        let zstd = |level| ZstdLevel::try_new(i32::try_from(level).unwrap_or(i32::MAX));
         Ok(match self.compression {
-            OutputCompression::Zstd => {
-                ParquetCompression::ZSTD(self.level.map_or_else(|| Ok(Default::default()), zstd)?)
-            }
+            OutputCompression::Zstd => ParquetCompression::ZSTD(match self.level {
+                Some(level) => ZstdLevel::try_new(i32::try_from(level).unwrap_or(i32::MAX))?,
+                None => ZstdLevel::default(),
+            }),
             OutputCompression::Snappy => ParquetCompression::SNAPPY,
-            OutputCompression::Gzip => ParquetCompression::GZIP(
-                self.level
-                    .map_or_else(|| Ok(Default::default()), GzipLevel::try_new)?,
-            ),
+            OutputCompression::Gzip => ParquetCompression::GZIP(match self.level {
+                Some(level) => GzipLevel::try_new(level)?,
+                None => GzipLevel::default(),
+            }),
             OutputCompression::Lz4 => ParquetCompression::LZ4_RAW,
             OutputCompression::None | OutputCompression::Zlib | OutputCompression::Original => {
                 ParquetCompression::UNCOMPRESSED

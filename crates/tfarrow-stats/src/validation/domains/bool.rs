@@ -79,16 +79,16 @@ impl FeatureValidator<'_> {
             .as_ref()
             .and_then(|ints| ints.finite)
             .unwrap_or_default();
-        let text = |example: i64| {
-            move |_: &Self| format!("There are integers other than 0 and 1, such as {example}.")
-        };
+        let both = [
+            (AnomalyKind::BoolTypeSmallInt, min),
+            (AnomalyKind::BoolTypeBigInt, max),
+        ];
         // TFDV reports one of the two.
-        let found =
-            self.report_if_found(
-                AnomalyKind::BoolTypeSmallInt,
-                "Non-boolean values",
-                text(min),
-            ) || self.report_if_found(AnomalyKind::BoolTypeBigInt, "Non-boolean values", text(max));
+        let found = both.into_iter().any(|(kind, example)| {
+            self.report_if_found(kind, "Non-boolean values", |_| {
+                format!("There are integers other than 0 and 1, such as {example}.")
+            })
+        });
         if found {
             let domain = IntDomain {
                 min: Some(min),
@@ -112,13 +112,16 @@ impl FeatureValidator<'_> {
             |_| format!("There are numbers other than 0 and 1, from {min} to {max}."),
         );
         if found {
-            let domain = || FloatDomain {
-                min: Some(min as f32),
-                max: Some(max as f32),
-                ..FloatDomain::default()
-            };
             // The range is NaN where all values are NaN.
-            self.feature.domain_info = (!min.is_nan()).then(|| DomainInfo::FloatDomain(domain()));
+            self.feature.domain_info = if min.is_nan() {
+                None
+            } else {
+                Some(DomainInfo::FloatDomain(FloatDomain {
+                    min: Some(min as f32),
+                    max: Some(max as f32),
+                    ..FloatDomain::default()
+                }))
+            };
         }
     }
 }

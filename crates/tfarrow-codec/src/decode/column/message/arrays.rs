@@ -324,15 +324,10 @@ fn of_enum(
     values: &[i64],
     nulls: Option<&NullBuffer>,
 ) -> ArrayRef {
-    let is_null = |row| nulls.is_some_and(|nulls| nulls.is_null(row));
-    let shown = |value: &i64| match names.name(*value as i32) {
-        Some(name) => Cow::Borrowed(name),
-        None => Cow::Owned((*value as i32).to_string()),
-    };
-    let all = values
-        .iter()
-        .enumerate()
-        .map(|(row, value)| (!is_null(row)).then(|| shown(value)));
+    let all = values.iter().enumerate().map(|(row, value)| {
+        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+        (!is_null).then(|| name_of(names, *value as i32))
+    });
     if text == Values::Utf8View {
         let mut builder = StringViewBuilder::with_capacity(values.len()).with_deduplicate_strings();
         all.for_each(|name| builder.append_option(name));
@@ -341,6 +336,14 @@ fn of_enum(
         let mut builder = StringBuilder::with_capacity(values.len(), 0);
         all.for_each(|name| builder.append_option(name));
         Arc::new(builder.finish())
+    }
+}
+
+/// Returns the name of a number of an enum, or else the number in decimal.
+fn name_of(names: &EnumNames, number: i32) -> Cow<'_, str> {
+    match names.name(number) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(number.to_string()),
     }
 }
 
@@ -431,7 +434,6 @@ fn of_nested(
     context: &mut Context<'_>,
 ) -> Result<ArrayRef> {
     let arrays = of_messages(plan, &level, context)?;
-    let time = |is_duration| times(field, &arrays, &level.rows, unit, is_duration);
     Ok(match form {
         MessageForm::Struct => {
             let arrays = match &nulls {
@@ -461,15 +463,20 @@ fn of_nested(
                 .map_err(ColumnError::Arrow)?;
             arrow_array::make_array(data)
         }
-        MessageForm::Timestamp if unit == TimeUnit::Microsecond => Arc::new(
-            TimestampMicrosecondArray::new(time(false)?.into(), nulls)
-                .with_timezone_opt(zone.clone()),
-        ),
-        MessageForm::Timestamp => Arc::new(
-            TimestampNanosecondArray::new(time(false)?.into(), nulls)
-                .with_timezone_opt(zone.clone()),
-        ),
-        MessageForm::Duration => Arc::new(DurationNanosecondArray::new(time(true)?.into(), nulls)),
+        MessageForm::Timestamp if unit == TimeUnit::Microsecond => {
+            let values = times(field, &arrays, &level.rows, unit, false)?;
+            let array = TimestampMicrosecondArray::new(values.into(), nulls);
+            Arc::new(array.with_timezone_opt(zone.clone()))
+        }
+        MessageForm::Timestamp => {
+            let values = times(field, &arrays, &level.rows, unit, false)?;
+            let array = TimestampNanosecondArray::new(values.into(), nulls);
+            Arc::new(array.with_timezone_opt(zone.clone()))
+        }
+        MessageForm::Duration => {
+            let values = times(field, &arrays, &level.rows, unit, true)?;
+            Arc::new(DurationNanosecondArray::new(values.into(), nulls))
+        }
     })
 }
 

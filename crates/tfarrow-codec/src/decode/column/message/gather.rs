@@ -130,8 +130,11 @@ pub(super) fn gather<'a>(
     level: &'a Level<'_>,
     context: &mut Context<'_>,
 ) -> Result<Vec<Gathered<'a>>> {
-    let new = |field| Gathered::new(field, level.bodies.len());
-    let mut gathered: Vec<_> = plan.fields.iter().map(new).collect();
+    let mut gathered: Vec<_> = plan
+        .fields
+        .iter()
+        .map(|field| Gathered::new(field, level.bodies.len()))
+        .collect();
     let mut last_row = None;
     for (body, row) in level.bodies.iter().zip(&level.rows) {
         if last_row.replace(*row) != Some(*row) {
@@ -409,15 +412,14 @@ pub(super) fn last_of_keys<K: Hash + Eq>(
 ) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut kept = Vec::with_capacity(keys.len());
     let mut kept_ends = Vec::with_capacity(ends.len());
-    let new_set = || HashSet::with_hasher(foldhash::fast::RandomState::default());
-    let mut seen = new_set();
+    let mut seen: HashSet<_, foldhash::fast::RandomState> = HashSet::default();
     let mut start = 0;
     for end in ends {
         let from = kept.len();
         // Clearing takes time for the capacity, which one large map would leave to all small ones
         // after it.
         if seen.capacity() > SPARE_CAPACITY.max(4 * (end - start)) {
-            seen = new_set();
+            seen = HashSet::default();
         }
         seen.clear();
         let entries = slices::part(keys, start..*end);
