@@ -13,7 +13,7 @@ use datafusion::{
     catalog::Session,
     common::{DFSchema, ScalarValue, plan_err, tree_node::TreeNode},
     error::Result,
-    logical_expr::Expr,
+    logical_expr::{Expr, TableProviderFilterPushDown},
 };
 use tfarrow_dataset::{Shard, internals::FolderColumn};
 
@@ -139,6 +139,19 @@ impl PartitionColumns {
             && columns
                 .iter()
                 .all(|column| fields.iter().any(|field| *field.name() == column.name))
+    }
+
+    /// Returns for each filter whether it is applied to complete files, so that no other node
+    /// applies it.
+    pub fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
+        let mut answers = Vec::with_capacity(filters.len());
+        for filter in filters {
+            answers.push(match self.decides(filter) {
+                true => TableProviderFilterPushDown::Exact,
+                false => TableProviderFilterPushDown::Unsupported,
+            });
+        }
+        answers
     }
 
     /// Evaluates such filters for files with these values. Returns whether to keep each file.

@@ -225,14 +225,7 @@ impl TableProvider for PartitionedTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let mut answers = Vec::with_capacity(filters.len());
-        for filter in filters {
-            answers.push(match self.columns.decides(filter) {
-                true => TableProviderFilterPushDown::Exact,
-                false => TableProviderFilterPushDown::Unsupported,
-            });
-        }
-        Ok(answers)
+        Ok(self.columns.pushdown(filters))
     }
 
     fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
