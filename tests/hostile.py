@@ -4,8 +4,8 @@
     hostile.py [--seconds S] PROGRAM [PART ..]
 
 All parts run unless some are named. Each attack runs the program on a hostile file, and prints its exit status, duration
-and peak memory. A run must not take longer than a minute, or S seconds for a program without optimization, end by a signal,
-or leave files. It must not use more than 192 MB above the limit that it tests, and above the memory of a query that reads
+and peak memory. A run must not take longer than a minute, or S seconds for a program without optimization, panic, end by a signal, or
+leave files. It must not use more than 192 MB above the limit that it tests, and above the memory of a query that reads
 nothing, of which the code of the program is the most. The disks are small tmpfs mounts, which need root or a user
 namespace. Needs no Python package.
 """
@@ -122,6 +122,8 @@ def attack(case, arguments, expect, limit=0, message=""):
         failures.append(f"{case}: {peak / MB:.0f} MB, more than the limit of {limit / MB:.0f} MB")
     if message not in text:
         failures.append(f"{case}: {message!r} is not in {text[-300:]}")
+    if "(please report it)" in text:
+        failures.append(f"{case}: a panic: {text[-300:]}")
 
 
 def check(case, holds):

@@ -20,7 +20,7 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use object_store::{ObjectMeta, ObjectStore};
-use tfarrow_codec::{OnError, Summary};
+use tfarrow_codec::{Category, OnError, Summary};
 use tfarrow_dataset::{
     Compression, ReadOptions, ShardReader,
     file_names::{TFRECORD_EXTENSIONS, is_tfrecord_name},
@@ -200,9 +200,11 @@ impl TfRecordFormat {
             left -= count;
             records.skip_rejected(
                 |records| summary.observe(records, verify_crc),
-                |_, _, error| match on_error {
-                    OnError::Fail => Err(external(tfarrow_dataset::Error::codec(&name, error))),
-                    OnError::Skip => Ok(()),
+                |_, _, error| {
+                    if on_error == OnError::Skip && error.category() == Category::Corrupt {
+                        return Ok(());
+                    }
+                    Err(external(tfarrow_dataset::Error::codec(&name, error)))
                 },
             )?;
         }

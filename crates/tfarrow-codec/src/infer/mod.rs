@@ -90,7 +90,11 @@ pub struct Place {
 impl Place {
     /// Returns the error that the record at this place does not parse as one of this type.
     pub fn parse_error(self, error: WireError, record_type: RecordType) -> Error {
-        let kind = ErrorKind::of_wire(error, record_type);
+        self.error(ErrorKind::of_wire(error, record_type))
+    }
+
+    /// Returns the error of a kind in the record at this place.
+    fn error(self, kind: ErrorKind) -> Error {
         let error = Error::at(kind, self.record, self.offset.unwrap_or_default());
         if self.offset.is_some() {
             error
@@ -272,22 +276,29 @@ impl Summary {
                 self.counts.add_unparsable(data, place, error);
                 observer.unparsable(place, error, data.len() as u64);
             }
-            self.check_names()?;
+            if self.refuses_names() {
+                return Err(place.error(self.many_names()));
+            }
         }
         Ok(())
     }
 
-    /// Checks that no name was above the limits, unless such names are ignored.
+    /// Returns whether a name was above the limits, and such names are not ignored.
+    fn refuses_names(&self) -> bool {
+        self.counts.traits.overflow && !self.ignores_excess_names
+    }
+
+    /// Checks the names of another summary, which were added.
     fn check_names(&self) -> Result<()> {
-        if self.counts.traits.overflow && !self.ignores_excess_names {
-            Err(self.too_many_names())
+        if self.refuses_names() {
+            Err(Error::usage(self.many_names()))
         } else {
             Ok(())
         }
     }
 
     /// Makes the error that the names of features exceed the limits.
-    fn too_many_names(&self) -> Error {
+    fn many_names(&self) -> ErrorKind {
         let Limits {
             features: columns,
             name_bytes,
@@ -298,11 +309,11 @@ impl Summary {
         } else {
             Limit::NameBytes
         };
-        Error::usage(ErrorKind::ManyNames {
+        ErrorKind::ManyNames {
             columns,
             name_bytes,
             passed,
-        })
+        }
     }
 
     /// Adds a record that another summary has parsed, and passes it to `observer`. For summaries of
@@ -318,7 +329,10 @@ impl Summary {
         // The record was parsed by the other summary.
         let parsed = self.add(record.shared, record.data(), record.place(), observer);
         debug_assert_eq!(parsed, Ok(()));
-        self.check_names()
+        if self.refuses_names() {
+            return Err(record.place().error(self.many_names()));
+        }
+        Ok(())
     }
 
     /// Adds a record that parses, with the features that it shares with others, which lists of

@@ -220,6 +220,32 @@ fn names_above_the_limit_are_not_kept() {
     }
 }
 
+/// A reader that skips records asks the error for its record, which may be in any chunk.
+#[test]
+fn names_above_the_limit_are_an_error_of_their_record() {
+    let file = small(false).file();
+    let (_, rest) = chunks(&file, 1 << 20).unwrap()[0].clone().split_at(1);
+    let limits = Limits {
+        features: 0,
+        ..Limits::default()
+    };
+    let mut summary = Summary::with_limits(0, limits);
+    let error = rest
+        .clone()
+        .skip_rejected(
+            |records| summary.observe(records, VerifyCrc::Always),
+            |good, bad, error| {
+                assert!(good.is_empty());
+                assert_eq!(bad.first(), 1);
+                Err(error)
+            },
+        )
+        .unwrap_err();
+    assert_eq!(error.position().record, 1);
+    assert_eq!(Some(error.position().offset), rest.offset(0));
+    assert_eq!(error.category(), Category::Limit);
+}
+
 /// Changes to the bytes of one payload: each sets a byte, removes bytes, or inserts bytes.
 fn edits() -> impl Strategy<Value = Vec<(usize, u8, u8)>> {
     vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..4)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion::{datasource::listing::ListingOptions, error::Result, prelude::SessionContext};
-use tfarrow_codec::OnError;
+use tfarrow_codec::{Limits, OnError};
 use tfarrow_datafusion::{TfRecordFormat, TfRecordOptions};
 
 use crate::common::*;
@@ -149,4 +149,28 @@ async fn errors_name_the_object_and_corrupt_records_can_be_skipped() {
         other.to_string().contains("not TFRecord: starts like JSON"),
         "{other}"
     );
+}
+
+/// More names than the limits allow are no damage, which could be skipped.
+#[tokio::test]
+async fn names_above_the_limit_are_not_skipped() {
+    let folder = Folder::new();
+    folder.shard(
+        "t.tfrecord",
+        ["a", "b", "c"].map(|name| example(&[(name, Value::Ints(&[1]))])),
+    );
+    let options = TfRecordOptions {
+        on_error: OnError::Skip,
+        limits: Limits {
+            features: 2,
+            ..Limits::default()
+        },
+        ..TfRecordOptions::default()
+    };
+    let error = listing(&folder.name("t.tfrecord"), options, &[])
+        .await
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("more names than the limits"), "{error}");
 }
