@@ -4,7 +4,7 @@
 
     python3 docs/bench/race.py PROGRAM [--corpora FOLDER] [--mb 256] [--only NAME ..] [--jobs mean decode parquet back]
 
-needs `pip install tensorflow-cpu tfx-bsl pyarrow numpy`. Corpora that FOLDER lacks are made first, four shards each.
+needs `pip install tensorflow tfx-bsl pyarrow numpy`. Corpora that FOLDER lacks are made first, four shards each.
 
     mean      the mean of one integer feature; the peers too decode no other
     decode    every feature of every record: into Arrow IPC files; a peer's into Arrow or ragged tensors in memory
