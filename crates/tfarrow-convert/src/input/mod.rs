@@ -80,6 +80,9 @@ pub(crate) trait UnitContent: Send {
 
     /// Its bytes, as [`Reshard::Bytes`] and [`UnitSize`] count them.
     fn bytes(&self) -> u64;
+
+    /// The number of blocks that it is read in.
+    fn blocks(&self) -> usize;
 }
 
 /// Consecutive records of a TFRecord file, in the chunks that they are read in.
@@ -128,6 +131,10 @@ impl UnitContent for RecordBlocks {
     fn bytes(&self) -> u64 {
         self.0.iter().map(|block| block.bytes() as u64).sum()
     }
+
+    fn blocks(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Rows of a Parquet or Arrow file.
@@ -157,6 +164,10 @@ impl UnitContent for RowBlock {
                 .map_or(0, |group| group.total_byte_size().max(0) as u64),
             Self::Batch(_, bytes) => *bytes as u64,
         }
+    }
+
+    fn blocks(&self) -> usize {
+        1
     }
 }
 
@@ -244,9 +255,10 @@ impl UnitSource for RecordSource {
         let UnitSize {
             mut rows,
             mut bytes,
+            blocks: most,
         } = size;
         let mut blocks = Vec::new();
-        while rows > 0 && bytes > 0 {
+        while rows > 0 && bytes > 0 && blocks.len() < most {
             let Some(block) = self.next_block(rows, bytes, on_lost)? else {
                 break;
             };
@@ -477,16 +489,21 @@ pub(crate) struct ReadContext<'p> {
     pub(crate) damage: &'p DamageLog,
 }
 
+/// Maximum number of blocks of a unit. Between corrupt bytes, a block may be one short record. It
+/// takes 200 bytes of memory nevertheless.
+pub(crate) const MAX_BLOCKS: usize = 1 << 16;
+
 /// The maximum size of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitSize {
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
+    pub(crate) blocks: usize,
 }
 
 impl UnitSize {
     fn is_zero(self) -> bool {
-        self.rows == 0 || self.bytes == 0
+        self.rows == 0 || self.bytes == 0 || self.blocks == 0
     }
 
     /// Whether the rest of a unit, which is of this size, holds `content`. The last record of a
@@ -503,6 +520,7 @@ impl UnitSize {
         Self {
             rows: self.rows.saturating_sub(rows),
             bytes: self.bytes.saturating_sub(bytes),
+            blocks: self.blocks.saturating_sub(content.blocks()),
         }
     }
 }
@@ -841,10 +859,47 @@ impl ReshardState {
 
 #[cfg(test)]
 mod tests {
-    use tfarrow_codec::frame;
+    use tfarrow_codec::{OnError, frame};
     use tfarrow_dataset::resolve;
 
     use super::*;
+
+    /// Short records between corrupt bytes, of which each takes the memory of a block.
+    #[test]
+    fn a_unit_has_a_maximum_number_of_blocks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tfrecord");
+        let mut bytes = Vec::new();
+        for _ in 0..5 {
+            frame::write(b"", &mut bytes);
+            bytes.push(0xFF);
+        }
+        fs::write(&path, &bytes).unwrap();
+        let shard = resolve(&[&path]).unwrap().remove(0);
+        let progress = Progress::default();
+        let damage = DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap();
+        let options = ReadOptions {
+            on_error: OnError::Skip,
+            ..ReadOptions::default()
+        };
+        let context = ReadContext {
+            options,
+            workers: 8,
+            progress: &progress,
+            damage: &damage,
+        };
+        let size = UnitSize {
+            rows: 10,
+            bytes: usize::MAX,
+            blocks: 2,
+        };
+        let mut reader = UnitReader::<RecordSource>::new(vec![(0, shard)], size, context);
+        let mut rows = Vec::new();
+        while let Some(unit) = reader.next().unwrap() {
+            rows.push(unit.rows());
+        }
+        assert_eq!(rows, [2, 2, 1]);
+    }
 
     /// Reads a file, and calls `change` with its path after the first records.
     fn read_while(partial_tail: PartialTail, change: impl Fn(&std::path::Path)) -> Result<()> {
@@ -871,6 +926,7 @@ mod tests {
             UnitSize {
                 rows: 10,
                 bytes: usize::MAX,
+                blocks: MAX_BLOCKS,
             },
             context,
         );

@@ -40,7 +40,7 @@ use crate::{
         parquet::{ParquetColumns, ParquetFileFormat},
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
-    input::{UnitReader, UnitSize},
+    input::{MAX_BLOCKS, UnitReader, UnitSize},
     journal::CompletedOutput,
     names::NamePattern,
     output::{
@@ -311,7 +311,11 @@ impl<'c> Conversion<'c> {
             Target::Parquet => self.row_group(),
             Target::TfRecord | Target::Arrow => (usize::MAX, CHUNK_BYTES),
         };
-        UnitSize { rows, bytes }
+        UnitSize {
+            rows,
+            bytes,
+            blocks: MAX_BLOCKS,
+        }
     }
 }
 
