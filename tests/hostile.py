@@ -4,10 +4,10 @@
     hostile.py [--seconds S] PROGRAM [PART ..]
 
 All parts run unless some are named. Each attack runs the program on a hostile file, and prints its exit status, duration
-and peak memory. A run must not take longer than a minute, or S seconds for a program without optimization, panic, end by a signal, or
-leave files. It must not use more than 192 MB above the limit that it tests, and above the memory of a query that reads
-nothing, of which the code of the program is the most. The disks are small tmpfs mounts, which need root or a user
-namespace. Needs no Python package.
+and peak memory. A run must not take longer than a minute, or S seconds for a program without optimization, panic, end by
+a signal, or leave files. It must not use more than 192 MB above the limit that it tests, and above the memory of a query
+that reads nothing, of which the code of the program is the most. The disks are small tmpfs mounts, which need root or a
+user namespace. Needs no Python package.
 """
 import argparse, gzip, json, os, random, shutil, struct, subprocess, sys, tempfile, time, zlib
 

@@ -864,6 +864,29 @@ mod tests {
 
     use super::*;
 
+    /// Reads a file in units of at most `size`, and calls `on_unit` with each.
+    fn read_units(
+        path: &Path,
+        options: ReadOptions,
+        size: UnitSize,
+        mut on_unit: impl FnMut(&Unit<RecordBlocks>),
+    ) -> Result<()> {
+        let shard = resolve(&[path]).unwrap().remove(0);
+        let progress = Progress::default();
+        let damage = DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap();
+        let context = ReadContext {
+            options,
+            workers: 8,
+            progress: &progress,
+            damage: &damage,
+        };
+        let mut reader = UnitReader::<RecordSource>::new(vec![(0, shard)], size, context);
+        while let Some(unit) = reader.next()? {
+            on_unit(&unit);
+        }
+        Ok(())
+    }
+
     /// Short records between corrupt bytes, of which each takes the memory of a block.
     #[test]
     fn a_unit_has_a_maximum_number_of_blocks() {
@@ -875,65 +898,45 @@ mod tests {
             bytes.push(0xFF);
         }
         fs::write(&path, &bytes).unwrap();
-        let shard = resolve(&[&path]).unwrap().remove(0);
-        let progress = Progress::default();
-        let damage = DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap();
         let options = ReadOptions {
             on_error: OnError::Skip,
             ..ReadOptions::default()
-        };
-        let context = ReadContext {
-            options,
-            workers: 8,
-            progress: &progress,
-            damage: &damage,
         };
         let size = UnitSize {
             rows: 10,
             bytes: usize::MAX,
             blocks: 2,
         };
-        let mut reader = UnitReader::<RecordSource>::new(vec![(0, shard)], size, context);
         let mut rows = Vec::new();
-        while let Some(unit) = reader.next().unwrap() {
-            rows.push(unit.rows());
-        }
+        read_units(&path, options, size, |unit| rows.push(unit.rows())).unwrap();
         assert_eq!(rows, [2, 2, 1]);
     }
 
     /// Reads a file, and calls `change` with its path after the first records.
-    fn read_while(partial_tail: PartialTail, change: impl Fn(&std::path::Path)) -> Result<()> {
+    fn read_while(partial_tail: PartialTail, change: impl Fn(&Path)) -> Result<()> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tfrecord");
         let mut bytes = Vec::new();
         (0..1000).for_each(|_| frame::write(&[7; 1000], &mut bytes));
         fs::write(&path, &bytes).unwrap();
-        let shard = resolve(&[&path]).unwrap().remove(0);
-        let progress = Progress::default();
-        let damage = DamageLog::new(None, crate::earlier::Earlier::Refused, None).unwrap();
         let options = ReadOptions {
             partial_tail,
             ..ReadOptions::default()
         };
-        let context = ReadContext {
-            options,
-            workers: 8,
-            progress: &progress,
-            damage: &damage,
+        let size = UnitSize {
+            rows: 10,
+            bytes: usize::MAX,
+            blocks: MAX_BLOCKS,
         };
-        let mut reader = UnitReader::<RecordSource>::new(
-            vec![(0, shard)],
-            UnitSize {
-                rows: 10,
-                bytes: usize::MAX,
-                blocks: MAX_BLOCKS,
-            },
-            context,
-        );
-        assert!(reader.next()?.is_some());
-        change(&path);
-        while reader.next()?.is_some() {}
-        Ok(())
+        let mut units = 0;
+        let result = read_units(&path, options, size, |_| {
+            if units == 0 {
+                change(&path);
+            }
+            units += 1;
+        });
+        assert!(units > 0);
+        result
     }
 
     #[test]
