@@ -8,7 +8,6 @@
 //!         └▶ glob `*.tfrecord`        local, remote ──┘
 //! ```
 
-mod folder_columns;
 mod local;
 mod remote;
 mod resolved;
@@ -23,16 +22,14 @@ use std::{
 
 use percent_encoding::percent_decode_str;
 
-use self::folder_columns::set_folder_columns;
 pub use self::{
-    folder_columns::without_folder_columns,
     remote::read_heads,
     resolved::{Exclude, FormatFilter, Resolved},
 };
 use crate::{
     Error, ErrorKind, Result, Shard,
     file_names::STDIN,
-    sharding::{glob::Glob, natural_sort, spec::ShardSpec},
+    sharding::{folder_columns::set_folder_columns, glob::Glob, natural_sort, spec::ShardSpec},
     store::location::{UNKNOWN_URL, invalid_source, is_remote},
     system::is_machine,
 };

@@ -3,8 +3,6 @@
 
 mod all_columns;
 pub(crate) mod column_hints;
-mod described_types;
-mod drop_check;
 mod expr_limits;
 mod insert_columns;
 mod object_stores;

@@ -1,18 +1,21 @@
 //! Planning of one statement.
 
+use std::sync::Arc;
+
+use arrow_schema::{Field, FieldRef, Fields, Schema};
 use datafusion::{
+    common::plan_err,
     error::{DataFusionError, Result},
     execution::SessionState,
-    logical_expr::LogicalPlan,
+    logical_expr::{DdlStatement, DescribeTable, LogicalPlan},
     sql::parser::Statement,
 };
+use tfarrow_codec::file_schema::replace_fields;
 
 use crate::{
     catalog::table_definition::{show_create, shown_source},
     session::{
         all_columns::{with_all_columns, without_all_columns},
-        described_types::without_metadata,
-        drop_check::check_drop,
         expr_limits::check_exprs,
         insert_columns::InsertColumns,
         plan_size::check_plan_size,
@@ -70,4 +73,56 @@ async fn planned(statement: Statement, state: &SessionState) -> Result<LogicalPl
         (Err(error), Some(insert)) => Err(insert.explained(error, state).await),
         (plan, _) => plan,
     }
+}
+
+/// Rejects `DROP TABLE` and `DROP VIEW` of files. DataFusion would find a table of their name, remove
+/// nothing, and report no error.
+///
+/// Workaround for DataFusion 55, of which no issue is known.
+async fn check_drop(plan: &LogicalPlan, state: &SessionState) -> Result<()> {
+    let name = match plan {
+        LogicalPlan::Ddl(DdlStatement::DropTable(drop)) => &drop.name,
+        LogicalPlan::Ddl(DdlStatement::DropView(drop)) => &drop.name,
+        _ => return Ok(()),
+    };
+    let Ok(schema) = state.schema_for_ref(name.clone()) else {
+        return Ok(());
+    };
+    if schema.table_exist(name.table()) {
+        return Ok(());
+    }
+    // A name that is neither a table nor readable files is an error of DataFusion, unless there is
+    // IF EXISTS.
+    match schema.table(name.table()).await {
+        Ok(Some(_)) => plan_err!(
+            "'{}' is a file source, not a table; DROP removes the tables and views that CREATE made, and no files",
+            name.table()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the metadata of nested Arrow fields from the types that a `DESCRIBE` shows, which
+/// DataFusion prints. Other plans stay as they are.
+///
+/// Workaround for DataFusion 55, of which no issue is known.
+fn without_metadata(plan: LogicalPlan) -> LogicalPlan {
+    let LogicalPlan::DescribeTable(DescribeTable {
+        schema,
+        output_schema,
+    }) = plan
+    else {
+        return plan;
+    };
+    let fields: Fields = schema.fields().iter().map(plain_field).collect();
+    let schema = Arc::new(Schema::new(fields));
+    LogicalPlan::DescribeTable(DescribeTable {
+        schema,
+        output_schema,
+    })
+}
+
+fn plain_field(field: &FieldRef) -> FieldRef {
+    let data_type = replace_fields(field.data_type(), plain_field);
+    Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
 }

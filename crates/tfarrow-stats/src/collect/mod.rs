@@ -11,7 +11,6 @@ pub(crate) mod bytes;
 pub(crate) mod distinct;
 pub(crate) mod feature;
 pub(crate) mod formats;
-pub(crate) mod images;
 pub(crate) mod numbers;
 pub(crate) mod rows;
 pub(crate) mod sample;

@@ -8,10 +8,9 @@ use super::{
 };
 use crate::collect::{
     Statistics,
-    bytes::{BytesAccumulator, ValueFrequency},
+    bytes::{BytesAccumulator, ImageAccumulator, ValueFrequency},
     feature::FeatureAccumulator,
     formats::ValueFormat,
-    images::ImageAccumulator,
     numbers::{Number, NumberAccumulator},
     sample::{SampleValue, ValueSample},
 };
