@@ -201,13 +201,13 @@ def test_a_failed_job_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["shards/", "ragged.tfrecord", "sequence.tfrecord", "raw.tfrecord", "states.tfrecord"])
-@pytest.mark.parametrize("compression", [None, "gzip"])
-def test_writes_what_it_reads(tmp_path, name, compression):
+@pytest.mark.parametrize("compression, suffix", [(None, ""), ("gzip", ".gz"), ("snappy", ".snappy")])
+def test_writes_what_it_reads(tmp_path, name, compression, suffix):
     expected = tfarrow.scan(f"{TESTDATA}/{name}")
     read(f"{TESTDATA}/{name}").write_datasink(tfarrow.ray.datasink(tmp_path / "out", compression=compression))
     assert tfarrow.scan(tmp_path / "out").to_arrow().equals(expected.to_arrow())
     names = os.listdir(tmp_path / "out")
-    assert all(name.endswith(".tfrecord.gz" if compression else ".tfrecord") for name in names)
+    assert all(name.endswith(f".tfrecord{suffix}") for name in names)
 
 
 def test_writes_arrays_and_columns_without_values(tmp_path):

@@ -52,7 +52,7 @@ class File:
     @property
     def estimated_bytes(self) -> int:
         """About the number of bytes of the columns in memory."""
-        return self.size * (4 if self.path.endswith((".gz", ".zlib", ".z", ".snappy")) else 1)
+        return self.size * (4 if self.path.endswith((".gz", ".gzip", ".zlib", ".zz", ".snappy")) else 1)
 
     def check(self) -> None:
         """Raises an error if the file was replaced after the driver listed it."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["MODES", "Output", "Part", "record_type_of"]
 
 MODES = ("error", "append", "overwrite")
+# The compressions of files, and the endings of their names.
+SUFFIXES = {"none": "", "gzip": ".gz", "zlib": ".zlib", "snappy": ".snappy"}
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Output:
         """Checks the options."""
         if mode not in MODES:
             raise UsageError(f"mode: expected one of {', '.join(MODES)}, found {mode!r}")
-        if (compression := options.get("compression")) not in (None, "none", "gzip", "zlib", "snappy"):
-            raise UsageError(f"compression: expected one of none, gzip, zlib, snappy, found {compression!r}")
+        if (compression := options.get("compression")) not in (None, *SUFFIXES):
+            raise UsageError(f"compression: expected one of {', '.join(SUFFIXES)}, found {compression!r}")
         folder = absolute(os.fspath(target)).rstrip("/")
         if mode == "overwrite" and is_url(folder):
             raise UsageError(f"{folder}: files of a store cannot be replaced as a whole; remove them first, and append")
@@ -106,8 +108,8 @@ class Output:
 
     def write(self, data: Any, task: int, job: str | None = None) -> Part:
         """Writes rows to a file. Called by a task. ``job`` tells the writings to one target apart."""
-        extension = ".tfrecord.gz" if self.compression == "gzip" else ".tfrecord"
-        name = f"part-{task:05d}-{job or self.id}{extension}"
+        suffix = SUFFIXES[self.compression or "none"]
+        name = f"part-{task:05d}-{job or self.id}.tfrecord{suffix}"
         # A store shows a file when it is complete, and a later attempt writes the same one.
         written = f"{self.folder}/{name}"
         if not is_url(self.folder):
