@@ -7,6 +7,11 @@
 
 use std::{fs::File, io::Read, path::Path};
 
+/// The next step for a file in a compression that TFRecord does not have. Snappy here is its framing
+/// format, which TensorFlow does not write.
+const DECOMPRESS: &str =
+    "decompress it first: the compressions of TFRecord are gzip, zlib and TensorFlow's Snappy";
+
 /// Known formats: the magic number, the name, and the next step for the user, if there is one.
 const MAGICS: &[(&[u8], &str, &str)] = &[
     (
@@ -27,31 +32,11 @@ const MAGICS: &[(&[u8], &str, &str)] = &[
     (b"SQLite format 3\0", "SQLite", ""),
     (b"PK\x03\x04", "zip", "unpack it first"),
     (b"PK\x05\x06", "zip", "it is empty"),
-    (
-        b"\x28\xb5\x2f\xfd",
-        "zstd",
-        "decompress it first: TFRecord supports gzip and zlib only",
-    ),
-    (
-        b"BZh",
-        "bzip2",
-        "decompress it first: TFRecord supports gzip and zlib only",
-    ),
-    (
-        b"\xfd7zXZ\0",
-        "xz",
-        "decompress it first: TFRecord supports gzip and zlib only",
-    ),
-    (
-        b"\x04\x22\x4d\x18",
-        "lz4",
-        "decompress it first: TFRecord supports gzip and zlib only",
-    ),
-    (
-        b"\xff\x06\0\0sNaPpY",
-        "Snappy",
-        "decompress it first: TFRecord supports gzip and zlib only",
-    ),
+    (b"\x28\xb5\x2f\xfd", "zstd", DECOMPRESS),
+    (b"BZh", "bzip2", DECOMPRESS),
+    (b"\xfd7zXZ\0", "xz", DECOMPRESS),
+    (b"\x04\x22\x4d\x18", "lz4", DECOMPRESS),
+    (b"\xff\x06\0\0sNaPpY", "Snappy", DECOMPRESS),
     (b"\x1f\x8b", "gzip", "decompress it once"),
     (b"\x89PNG", "a PNG image", ""),
     (b"\xff\xd8\xff", "a JPEG image", ""),
