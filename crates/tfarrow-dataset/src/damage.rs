@@ -11,9 +11,9 @@ use crate::{Error, ErrorKind, FaultKind};
 /// The next part of a shard: records, or bytes that are skipped. Errors name the shard.
 pub type Segment = tfarrow_codec::Segment<Error>;
 
-/// Bytes of a shard that are not returned as records. They are
-/// [stored](tfarrow_codec::Lost::is_stored) bytes from the position at which a compressed file no
-/// longer decompresses up to the next gzip member.
+/// Bytes of a shard that are not returned as records. In a compressed file that no longer
+/// decompresses, they are [stored](tfarrow_codec::Lost::is_stored) bytes, up to the next member of
+/// gzip or block of Snappy.
 pub type Lost = tfarrow_codec::Lost<Error>;
 
 /// A fault of a shard, and its place.

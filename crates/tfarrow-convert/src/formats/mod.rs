@@ -14,7 +14,7 @@
 //!
 //! The type of a piece belongs to its format, so that pieces of one format cannot be written to a
 //! file of another. If you add a format, you must also add it to [`Target`](crate::Target) and to
-//! `Conversion::job` in `plan/jobs.rs`.
+//! `Jobs::job` in `plan/jobs.rs`.
 
 use std::{collections::BTreeMap, path::Path};
 
