@@ -110,13 +110,12 @@ pub mod internals {
             dataset_info::{TfdsSplit, check_length, splits_note, tfds_splits},
             folder_columns::{
                 FolderColumn, NULL_FOLDER, folder_name, folder_value, parse_folder_name,
-                without_folder_columns,
             },
             part::divide,
             shard::{ShardState, remove_copies},
             spec::is_shard_spec,
         },
-        source::read_heads,
+        source::{read_heads, without_folder_columns},
         store::{
             location::{is_remote, store_of},
             object::ObjectAddress,

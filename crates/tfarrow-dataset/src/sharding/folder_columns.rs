@@ -12,7 +12,6 @@
 //! the same names.
 
 use std::{
-    borrow::Cow,
     collections::{HashMap, HashSet},
     path::{Component, Path, PathBuf},
     sync::Arc,
@@ -20,8 +19,6 @@ use std::{
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tfarrow_codec::{SharedFeatures, SharedValue};
-
-use crate::Shard;
 
 /// The value of a folder that stands for null.
 pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -144,36 +141,9 @@ fn add_keys(keys: &mut Keys, folders: &Folders) {
     }
 }
 
-/// Sets the folder columns of all shards: those of all keys of the data set.
-pub(crate) fn set_folder_columns(shards: &mut [Shard]) {
-    let columns = folder_columns(shards.iter().map(parent).collect());
-    for shard in shards {
-        if let Some(columns) = columns.get(parent(shard)) {
-            shard.set_folder_columns(Arc::clone(columns));
-        }
-    }
-}
-
-/// The folder that a shard is in, below the source.
-fn parent(shard: &Shard) -> &Path {
-    shard.name.parent().unwrap_or(Path::new(""))
-}
-
-/// Returns the shards without columns of folders: the same ones if they have none.
-pub fn without_folder_columns(shards: &[Shard]) -> Cow<'_, [Shard]> {
-    if shards.iter().all(|shard| shard.folder_columns().is_empty()) {
-        return Cow::Borrowed(shards);
-    }
-    shards
-        .iter()
-        .cloned()
-        .map(Shard::without_folder_columns)
-        .collect()
-}
-
 /// The columns of some paths of folders, each of which has a value of each key; none if there are
 /// no keys, or more than [`MAX_KEYS`].
-fn folder_columns(paths: HashSet<&Path>) -> HashMap<PathBuf, Arc<[FolderColumn]>> {
+pub(crate) fn folder_columns(paths: HashSet<&Path>) -> HashMap<PathBuf, Arc<[FolderColumn]>> {
     let mut all = Vec::new();
     let mut keys = Keys::new();
     let mut paths: Vec<_> = paths.into_iter().collect();

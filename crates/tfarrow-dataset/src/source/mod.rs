@@ -8,6 +8,7 @@
 //!         └▶ glob `*.tfrecord`        local, remote ──┘
 //! ```
 
+mod folder_columns;
 mod local;
 mod remote;
 mod resolved;
@@ -22,14 +23,16 @@ use std::{
 
 use percent_encoding::percent_decode_str;
 
+use self::folder_columns::set_folder_columns;
 pub use self::{
+    folder_columns::without_folder_columns,
     remote::read_heads,
     resolved::{Exclude, FormatFilter, Resolved},
 };
 use crate::{
     Error, ErrorKind, Result, Shard,
     file_names::STDIN,
-    sharding::{folder_columns::set_folder_columns, glob::Glob, natural_sort, spec::ShardSpec},
+    sharding::{glob::Glob, natural_sort, spec::ShardSpec},
     store::location::{UNKNOWN_URL, invalid_source, is_remote},
     system::is_machine,
 };
