@@ -305,6 +305,14 @@ impl Error {
         )
     }
 
+    /// Returns the error as that of the record with this number and offset, for a caller that has
+    /// decoded records in another order than that of their shard.
+    pub fn moved(mut self, record: u64, offset: u64) -> Self {
+        self.0.position.record = record;
+        self.0.position.offset = offset;
+        self
+    }
+
     /// Marks the record as encoded from a row of a file, such as a Parquet file. The message names
     /// the row.
     pub(crate) fn of_row(mut self) -> Self {

@@ -61,6 +61,15 @@ impl RecordCounts {
         self.listed_examples += examples as u64;
     }
 
+    /// Sets the number of the shard of all places.
+    pub(super) fn set_shard(&mut self, shard: u32) {
+        let unparsable = self.first_unparsable.iter_mut().map(|(place, _)| place);
+        let foreign = self.foreign.iter_mut().map(|(place, _)| place);
+        for place in unparsable.chain(foreign).chain(&mut self.first_list) {
+            place.shard = shard;
+        }
+    }
+
     /// Adds the counts of other records. Of two places, the smaller one is kept.
     pub(super) fn merge(&mut self, other: Self) {
         // Without `..`, so that the compiler finds a field that is not merged.

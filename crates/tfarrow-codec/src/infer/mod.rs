@@ -59,7 +59,7 @@ use self::{
 };
 pub use self::{
     feature_summary::{FeatureSummary, KindSummary},
-    observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList},
+    observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, SingleValue, ValueList},
     reader::infer_schema,
     state::SummaryState,
     text::has_control_character,
@@ -536,6 +536,13 @@ impl Summary {
             .collect();
         features.sort_by(|a, b| order(a, b));
         features.into_iter()
+    }
+
+    /// Returns the names of the features that are no feature lists, by their
+    /// [numbers](SeenFeature::number).
+    pub fn feature_names(&self) -> impl Iterator<Item = &str> {
+        let [features, _] = &self.sides;
+        features.features.iter().map(|feature| &*feature.name)
     }
 
     /// Returns the role of a feature in records of this type.

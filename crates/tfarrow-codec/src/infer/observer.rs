@@ -117,6 +117,17 @@ pub enum ValueList<'r> {
     Int64(&'r [i64]),
 }
 
+/// The value of a list of one value, decoded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SingleValue<'r> {
+    /// That of a `BytesList`.
+    Bytes(&'r [u8]),
+    /// That of a `FloatList`.
+    Float(f32),
+    /// That of an `Int64List`.
+    Int64(i64),
+}
+
 /// The values of a `BytesList`, which are borrowed from the record.
 #[derive(Clone, Copy, Debug)]
 pub struct BytesValues<'r>(&'r [u8]);
@@ -136,6 +147,8 @@ impl<'r> BytesValues<'r> {
 pub(super) struct NumberBuffers {
     floats: Vec<f32>,
     ints: Vec<i64>,
+    /// A byte string of a list in several pieces.
+    bytes: Vec<u8>,
 }
 
 impl<'r> SeenRecord<'r> {
@@ -194,6 +207,79 @@ impl<'r> SeenRecord<'r> {
             }
         }
     }
+
+    /// Calls `then` with the [number](SeenFeature::number) and the value of each feature that has
+    /// exactly one value. Features without a kind, other lists and feature lists are passed over,
+    /// without decoding them.
+    pub fn each_single_value(&mut self, mut then: impl FnMut(usize, SingleValue<'_>)) {
+        for seen in self.seen {
+            if seen.side != Side::Features || seen.list.len != 1 {
+                continue;
+            }
+            let message = seen.message.body(self.data, self.joined);
+            if let Some(value) = single_value(message, self.numbers) {
+                then(seen.id as usize, value);
+            }
+        }
+    }
+}
+
+/// Returns the value of a `Feature` that has one value.
+#[inline]
+fn single_value<'n>(message: &'n [u8], numbers: &'n mut NumberBuffers) -> Option<SingleValue<'n>> {
+    // The form in which writers encode one value: a packed list of numbers, or one byte string.
+    if let Some((kind, body)) = walk::plain_feature(message)
+        && let Some(packed) = wire::sole(body, 0x0a)
+    {
+        match (kind, packed) {
+            (Kind::Bytes, value) => return Some(SingleValue::Bytes(value)),
+            (Kind::Float, value) => {
+                if let Ok(bytes) = value.try_into() {
+                    return Some(SingleValue::Float(f32::from_le_bytes(bytes)));
+                }
+            }
+            (Kind::Int64, mut value) => {
+                if let Ok(number) = wire::varint(&mut value)
+                    && value.is_empty()
+                {
+                    return Some(SingleValue::Int64(number as i64));
+                }
+            }
+        }
+    }
+    odd_single_value(message, numbers)
+}
+
+/// Returns the value of a `Feature` of any form that has one value.
+#[cold]
+fn odd_single_value<'n>(
+    message: &'n [u8],
+    numbers: &'n mut NumberBuffers,
+) -> Option<SingleValue<'n>> {
+    let read = walk::feature(message, ANY, |feature| {
+        Ok(match feature {
+            None => None,
+            Some((Kind::Bytes, body)) => {
+                // A list in several pieces is no part of the message.
+                numbers.bytes.clear();
+                walk::bytes_values(body, ANY, |value| {
+                    numbers.bytes.extend_from_slice(value);
+                    Ok(())
+                })?;
+                Some(SingleValue::Bytes(&numbers.bytes))
+            }
+            Some((Kind::Float, body)) => {
+                let values = numbers.take_floats(body)?;
+                values.first().copied().map(SingleValue::Float)
+            }
+            Some((Kind::Int64, body)) => {
+                let values = numbers.take_ints(body)?;
+                values.first().copied().map(SingleValue::Int64)
+            }
+        })
+    });
+    debug_assert!(read.is_ok());
+    read.ok()?
 }
 
 /// Calls `then` with the list of a `Feature`.

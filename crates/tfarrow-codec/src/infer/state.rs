@@ -22,6 +22,19 @@ pub struct SummaryState {
     features: Vec<FeatureSummary>,
 }
 
+impl SummaryState {
+    /// Returns the state as that of records of the shard with this number.
+    pub fn of_shard(mut self, shard: u32) -> Self {
+        self.counts.set_shard(shard);
+        for feature in &mut self.features {
+            for kind in feature.kinds.iter_mut().flatten() {
+                kind.first.shard = shard;
+            }
+        }
+        self
+    }
+}
+
 impl Summary {
     /// Returns the state.
     pub fn state(&self) -> SummaryState {
@@ -97,6 +110,16 @@ mod tests {
         );
         let restored = Summary::from_state(state.clone(), Limits::default(), None).unwrap();
         assert_eq!(restored.state(), state);
+        let elsewhere = state.clone().of_shard(9);
+        assert_eq!(
+            elsewhere
+                .counts
+                .first_unparsable
+                .map(|(place, _)| place.shard),
+            Some(9)
+        );
+        let firsts = elsewhere.features.iter().flat_map(FeatureSummary::kinds);
+        assert!(firsts.map(|(_, kind)| kind.first.shard).eq([9, 9]));
         let one = Limits {
             features: 1,
             ..Limits::default()
