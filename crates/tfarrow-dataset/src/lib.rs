@@ -99,9 +99,11 @@ pub mod internals {
         lock::{Lock, wait_while},
         no_such_name::no_such_name,
         read::{
+            block_reader::IsWanted,
             file_piece::FilePiece,
             frame_ranges::{FrameRanges, RangeFile, ShardAccess},
             probable::ProbablePayload,
+            random_access::RandomAccess,
             same_payload::{are_events, check_one_payload},
             shard_reader::CHUNK_BYTES,
         },
@@ -111,6 +113,7 @@ pub mod internals {
             folder_columns::{
                 FolderColumn, NULL_FOLDER, folder_name, folder_value, parse_folder_name,
             },
+            identity::ShardIdentity,
             part::divide,
             shard::{ShardState, remove_copies},
             spec::is_shard_spec,

@@ -149,11 +149,31 @@ impl FrameRanges {
 }
 
 impl RangeFile {
+    /// Opens a shard; `None` if it can be read only from its start to its end.
+    ///
+    /// # Errors
+    /// An I/O error, as [`ShardReader::open`].
+    pub(super) fn open(shard: &Shard, options: &ReadOptions) -> Result<Option<Self>> {
+        let reader = ShardReader::open(shard, options)?;
+        let file = PositionedFile::of(&reader, shard)?;
+        Ok(file.map(|file| Self {
+            file,
+            limits: options.limits,
+            shared: shard.shared_features(),
+            shard: shard.clone(),
+        }))
+    }
+
     /// Reads records. `memory` is memory to read into, for example that of [`Records::reclaim`].
     ///
     /// # Errors
     /// An I/O error, and a file that was changed since the records were found.
     pub fn read(&self, range: &FrameRange, mut memory: Vec<u8>) -> Result<Records> {
+        // An index may be wrong. No memory is allocated for more than the file has.
+        let end = range.offset.checked_add(range.bytes as u64);
+        if end.is_none_or(|end| end > self.file.size()) || range.records > range.bytes {
+            return Err(self.changed());
+        }
         if memory.len() < range.bytes || memory.len() / 2 > range.bytes {
             memory = vec![0; range.bytes];
         }

@@ -23,10 +23,14 @@ use std::{
 
 use tfarrow_codec::{
     OnError, Records, SharedFeatures,
-    frame::{Framer, Span},
+    frame::{FrameRange, Framer, Span},
 };
 
-use super::positioned_file::PositionedFile;
+use super::{
+    block_reader::{BlockReader, IsWanted},
+    frame_ranges::RangeFile,
+    positioned_file::PositionedFile,
+};
 use crate::{
     Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader,
     lock::{Lock, wait_while},
@@ -40,6 +44,8 @@ enum Access {
     Serial(Box<Mutex<ShardReader>>),
     /// Threads read at the same time.
     Parallel(Box<PlainFile>),
+    /// Threads read blocks at the same time.
+    Blocks(Box<BlockReader>),
 }
 
 /// The part of a shard that a thread has taken.
@@ -70,6 +76,28 @@ impl SharedReader {
         )))))
     }
 
+    /// Opens a shard of which some blocks are read, whose places are known from an index. `is_wanted`
+    /// decides about each block before it is read. `None` if the shard can be read only from its
+    /// start to its end.
+    ///
+    /// A block that is not at its place is an error: the file was changed.
+    ///
+    /// # Errors
+    /// As [`ShardReader::open`].
+    pub fn open_blocks(
+        shard: &Shard,
+        options: &ReadOptions,
+        blocks: Vec<FrameRange>,
+        is_wanted: Box<IsWanted>,
+    ) -> Result<Option<Self>> {
+        let file = RangeFile::open(shard, options)?;
+        Ok(file.map(|file| {
+            Self(Access::Blocks(Box::new(BlockReader::new(
+                file, blocks, is_wanted,
+            ))))
+        }))
+    }
+
     /// Takes the next part of the shard and returns the result of `enter` for it; `None` at the
     /// end.
     ///
@@ -85,6 +113,12 @@ impl SharedReader {
             // ends.
             Access::Serial(reader) => next_of(&mut *reader.lock().ok()?, enter),
             Access::Parallel(file) => file.next(memory.unwrap_or_default(), enter),
+            Access::Blocks(blocks) => blocks.next(memory.unwrap_or_default(), |read| {
+                enter(read.map(|(records, bytes)| Taken {
+                    segment: Segment::Records(records),
+                    bytes,
+                }))
+            }),
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod address;
 pub(crate) mod dataset_info;
 pub(crate) mod folder_columns;
 pub(crate) mod glob;
+pub(crate) mod identity;
 pub(crate) mod listed_file;
 pub(crate) mod missing;
 pub(crate) mod natural_sort;

@@ -206,6 +206,19 @@ impl Shard {
         Some(changed.as_nanos().to_string())
     }
 
+    /// The path, or the URL, of the file beside the shard whose name is that of the shard followed by
+    /// `suffix`. `None` for a shard that has no place of its own: standard input, a pipe, or a URL
+    /// with a query.
+    pub fn path_beside(&self, suffix: &str) -> Option<PathBuf> {
+        let has_secret = self.object().is_some_and(Object::has_secret);
+        if self.reads_once() || self.copy.is_some() || has_secret {
+            return None;
+        }
+        let mut path = self.located().as_os_str().to_owned();
+        path.push(suffix);
+        Some(path.into())
+    }
+
     /// Returns whether each read of a range fails if the data has another version. A store without
     /// ETags cannot check it.
     pub(crate) fn checks_version(&self) -> bool {

@@ -70,7 +70,7 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 ///   is that of a folder column, as `_split=train`; in folders that begin with `_`, files of
 ///   TensorBoard are found,
 /// - files of TensorBoard, whose names contain `tfevents`, if there are other files with records,
-/// - `*.json`, `*.txt`, `*.index`, `*.idx` and `*.tfindex` of no known format, and
+/// - `*.json`, `*.txt`, `*.index` and `*.idx` of no known format, `*.tfindex`, and
 ///   `tfrds-reader-index.parquet`,
 /// - empty files that are not named like shards,
 /// - pipes and devices.
