@@ -1,0 +1,36 @@
+//! Indexes of TFRecord files: where each record is, what the records of a shard have, and the
+//! smallest and largest values of blocks of records.
+//!
+//! ```text
+//! chunks of a shard ─▶ IndexWorker ─▶ IndexBuilder ─▶ write_index ─▶ a.tfrecord.tfindex
+//!                      zones          blocks           Parquet
+//! a.tfrecord.tfindex ─▶ IndexPlace ─▶ ShardIndex ─▶ records, summary, blocks, lengths, zones
+//! ```
+//!
+//! An index is written only when it is asked for, and never trusted: one that is damaged, or is of
+//! another version of its shard, is an [`UnusableIndex`].
+//!
+//! | module | contains |
+//! |---|---|
+//! | `zone` | the bounds of the values of a feature in a block |
+//! | `builder` | blocks and zones of the chunks of a shard, in any order |
+//! | `file` | the format |
+//! | `shard_index` | reading |
+//! | `place` | the names of indexes |
+//! | `dataset` | random access to the records of a data set |
+
+mod builder;
+mod dataset;
+mod file;
+#[cfg(test)]
+mod hostile;
+mod place;
+mod shard_index;
+mod zone;
+
+pub use builder::{IndexBuilder, IndexWorker, ObservedChunk};
+pub use dataset::{Dataset, DatasetOptions};
+pub use file::{write_index, write_text_index};
+pub use place::{IndexForm, IndexPlace};
+pub use shard_index::{FeatureZones, IndexFault, ShardIndex, UnusableIndex};
+pub use zone::BOUND_BYTES;

@@ -1,0 +1,328 @@
+//! Reading an index.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, cast::AsArray, types::Int64Type};
+use serde::Deserialize;
+use tfarrow_codec::{Limits, Summary, frame::FrameRange};
+use tfarrow_columnar::{ParquetFile, row_group_rows};
+use tfarrow_dataset::{Error, ErrorKind, Result, Shard, ShardFormat, internals::shown};
+
+use crate::builder::{FRAME_BYTES, MOST_BLOCK_BYTES};
+use crate::file::{
+    BYTES, IndexHead, IndexVersion, KEY, LENGTHS, OFFSET, RECORD, RECORDS, VERSION, ZONES,
+};
+
+/// The index of a shard.
+///
+/// It is checked before it is used: its checksums, its version, and that the shard is the one that
+/// it was made of.
+#[derive(Clone)]
+pub struct ShardIndex(Arc<OpenIndex>);
+
+/// An index that was opened. A table has one for each of its files.
+struct OpenIndex {
+    /// The file of the index.
+    file: Shard,
+    parquet: ParquetFile,
+    head: IndexHead,
+}
+
+/// The zones of a feature: an element for each block.
+#[derive(Clone, Debug)]
+pub struct FeatureZones {
+    /// Values that are not larger than any value, of the type of the values: int64, float or
+    /// binary. Null if the block has no value, or NaN only. Byte strings are cut.
+    pub min: ArrayRef,
+    /// Values that are not smaller than any value. Null also if there is no such byte string.
+    pub max: ArrayRef,
+    /// The number of records without the feature.
+    pub nulls: Int64Array,
+    /// The number of values that are NaN; `None` for a feature that has no floats.
+    pub nans: Option<Int64Array>,
+}
+
+/// An index that is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the index {} is not used: {fault}", shown(.path))]
+pub struct UnusableIndex {
+    /// The path of the index.
+    pub path: PathBuf,
+    /// The reason.
+    pub fault: IndexFault,
+}
+
+/// Why an index is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IndexFault {
+    /// The shard is not the one that the index was made of.
+    #[error("the shard has changed since the index was made")]
+    Changed,
+    /// The file was not written by this program: the indexes of other programs have the same name.
+    #[error("it is no index of tfarrow")]
+    Foreign,
+    /// The index has another version of the format.
+    #[error("it has version {0} of the format, and this program reads version {VERSION}")]
+    Version(u32),
+    /// The file is damaged, or cannot be read. Contains the reason.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+impl fmt::Debug for ShardIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShardIndex")
+            .field("path", &self.0.file.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ShardIndex {
+    /// Opens the index at the path of `file` of the shard `shard`.
+    ///
+    /// # Errors
+    /// The file is no index, is damaged or has another version, or the shard is not the one that it
+    /// was made of.
+    pub fn open(file: Shard, shard: &Shard) -> Result<Self, UnusableIndex> {
+        match checked(&file, shard) {
+            Ok((parquet, head)) => Ok(Self(Arc::new(OpenIndex {
+                file,
+                parquet,
+                head,
+            }))),
+            Err(fault) => Err(UnusableIndex {
+                path: file.path,
+                fault,
+            }),
+        }
+    }
+
+    /// The path of the index.
+    pub fn path(&self) -> &Path {
+        &self.0.file.path
+    }
+
+    /// Whether the shard is still the one that the index was made of.
+    pub fn is_of(&self, shard: &Shard) -> bool {
+        shard
+            .identity()
+            .is_ok_and(|identity| identity == self.0.head.shard)
+    }
+
+    /// The number of records of the shard.
+    pub fn records(&self) -> u64 {
+        self.0.head.records
+    }
+
+    /// The summary of all records, as records of the shard with this number.
+    ///
+    /// # Errors
+    /// More names than the limits allow.
+    pub fn summary(&self, shard: u32, limits: Limits) -> Result<Summary> {
+        let state = self.0.head.summary.clone().of_shard(shard);
+        Summary::from_state(state, limits, None)
+            .map_err(|error| Error::general(ErrorKind::Codec(error)))
+    }
+
+    /// The blocks, in the order of the shard. Every record is in one of them. The offsets are those
+    /// in the decompressed shard.
+    ///
+    /// # Errors
+    /// The index is damaged, or cannot be read.
+    pub fn blocks(&self) -> Result<Vec<FrameRange>> {
+        let mut blocks = Vec::new();
+        let mut next_record = 0;
+        let mut next_offset = 0;
+        for batch in self.columns(&[RECORD, RECORDS, OFFSET, BYTES])? {
+            let batch = batch?;
+            let [first, records, offset, bytes] =
+                [RECORD, RECORDS, OFFSET, BYTES].map(|name| integers(&batch, name));
+            let (Some(first), Some(records), Some(offset), Some(bytes)) =
+                (first, records, offset, bytes)
+            else {
+                return Err(self.damaged("a column has another type"));
+            };
+            for row in 0..batch.num_rows() {
+                let block = FrameRange {
+                    first: number(first, row),
+                    records: number(records, row) as usize,
+                    offset: number(offset, row),
+                    bytes: number(bytes, row) as usize,
+                };
+                let follows = block.first == next_record && block.offset == next_offset;
+                if !follows || !is_possible(&block) {
+                    return Err(self.damaged("its blocks do not follow each other"));
+                }
+                next_record += block.records as u64;
+                next_offset += block.bytes as u64;
+                blocks.push(block);
+            }
+        }
+        if next_record != self.0.head.records {
+            return Err(self.damaged("its blocks do not have all records"));
+        }
+        Ok(blocks)
+    }
+
+    /// The number of bytes of the payload of each record.
+    ///
+    /// # Errors
+    /// As [`blocks`](Self::blocks).
+    pub fn lengths(&self) -> Result<Vec<u32>> {
+        let mut lengths = Vec::new();
+        for batch in self.columns(&[LENGTHS])? {
+            let batch = batch?;
+            let lists = batch
+                .columns()
+                .first()
+                .and_then(|it| it.as_list_opt::<i32>());
+            let values = lists.and_then(|lists| lists.values().as_primitive_opt::<Int64Type>());
+            let Some(values) = values else {
+                return Err(self.damaged("a column has another type"));
+            };
+            for value in values.values() {
+                let Ok(length) = u32::try_from(*value) else {
+                    return Err(self.damaged("a length is negative, or too long"));
+                };
+                lengths.push(length);
+            }
+        }
+        if lengths.len() as u64 != self.0.head.records {
+            return Err(self.damaged("it does not have the lengths of all records"));
+        }
+        Ok(lengths)
+    }
+
+    /// Whether the feature `name` has zones.
+    pub fn has_zones(&self, name: &str) -> bool {
+        let schema = self.0.parquet.stored_schema();
+        schema.field_with_name(&format!("{ZONES}{name}")).is_ok()
+    }
+
+    /// The zones of a feature; `None` if it is no scalar in all records, or has none.
+    ///
+    /// # Errors
+    /// As [`blocks`](Self::blocks).
+    pub fn zones(&self, name: &str) -> Result<Option<FeatureZones>> {
+        if !self.has_zones(name) {
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        for batch in self.columns(&[&format!("{ZONES}{name}")])? {
+            let batch = batch?;
+            let Some(zones) = batch.columns().first().and_then(|it| it.as_struct_opt()) else {
+                return Err(self.damaged("a column has another type"));
+            };
+            parts.push(zones.clone());
+        }
+        let mut arrays: Vec<&dyn arrow_array::Array> = Vec::with_capacity(parts.len());
+        for part in &parts {
+            arrays.push(part);
+        }
+        let joined = arrow_select::concat::concat(&arrays);
+        let joined = joined.map_err(|error| self.damaged(&error.to_string()))?;
+        let zones = joined.as_struct();
+        let (Some(min), Some(max), Some(nulls)) = (
+            zones.column_by_name("min"),
+            zones.column_by_name("max"),
+            zones
+                .column_by_name("nulls")
+                .and_then(|it| it.as_primitive_opt()),
+        ) else {
+            return Err(self.damaged("a zone has other fields"));
+        };
+        let nans = zones.column_by_name("nans");
+        let nans = nans.and_then(|it| it.as_primitive_opt()).cloned();
+        Ok(Some(FeatureZones {
+            min: Arc::clone(min),
+            max: Arc::clone(max),
+            nulls: nulls.clone(),
+            nans,
+        }))
+    }
+
+    /// The rows of these columns.
+    fn columns(&self, names: &[&str]) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+        let schema = self.0.parquet.stored_schema();
+        let mut wanted = Vec::with_capacity(names.len());
+        for name in names {
+            match schema.index_of(name) {
+                Ok(index) => wanted.push(index),
+                Err(_) => return Err(self.damaged(&format!("it has no column {name}"))),
+            }
+        }
+        wanted.sort_unstable();
+        let parquet = self.0.parquet.clone().with_columns(Some(wanted.into()));
+        let groups = 0..parquet.groups().len();
+        row_group_rows(&self.0.file, &parquet, groups)
+    }
+
+    fn damaged(&self, why: &str) -> Error {
+        let text = format!("the index is damaged: {why}");
+        Error::io(
+            &self.0.file.path,
+            io::Error::new(io::ErrorKind::InvalidData, text),
+        )
+    }
+}
+
+/// Whether a block can have so many records and bytes. Memory is allocated by both.
+fn is_possible(block: &FrameRange) -> bool {
+    let least = block.records.saturating_mul(FRAME_BYTES as usize);
+    block.records > 0 && least <= block.bytes && block.bytes <= MOST_BLOCK_BYTES
+}
+
+fn integers<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b Int64Array> {
+    batch.column_by_name(name)?.as_primitive_opt()
+}
+
+fn number(column: &Int64Array, row: usize) -> u64 {
+    // A negative number becomes a large one, which follows no block.
+    column.value(row) as u64
+}
+
+/// Reads the metadata of an index, and checks that it is the index of `shard`.
+fn checked(file: &Shard, shard: &Shard) -> Result<(ParquetFile, IndexHead), IndexFault> {
+    if file.format != ShardFormat::Parquet {
+        return Err(IndexFault::Foreign);
+    }
+    let parquet = ParquetFile::open(&file.path, file.local_path()).map_err(unreadable)?;
+    let head = head_of(&parquet)?;
+    if head.shard != shard.identity().map_err(unreadable)? {
+        return Err(IndexFault::Changed);
+    }
+    Ok((parquet.with_stored_types(), head))
+}
+
+/// What an index says about its shard.
+fn head_of(parquet: &ParquetFile) -> Result<IndexHead, IndexFault> {
+    let metadata = parquet.metadata.metadata().file_metadata();
+    let entries = metadata.key_value_metadata().into_iter().flatten();
+    let mut heads = entries.filter(|entry| entry.key == KEY);
+    let Some(head) = heads.find_map(|entry| entry.value.as_deref()) else {
+        return Err(IndexFault::Foreign);
+    };
+    if parquet.verifier.is_none() {
+        let why = "another program has rewritten it";
+        return Err(IndexFault::Unreadable(why.to_owned()));
+    }
+    let IndexVersion { version } = from_json(head)?;
+    if version != VERSION {
+        return Err(IndexFault::Version(version));
+    }
+    from_json(head)
+}
+
+fn from_json<'j, T: Deserialize<'j>>(json: &'j str) -> Result<T, IndexFault> {
+    serde_json::from_str(json)
+        .map_err(|error| IndexFault::Unreadable(format!("its metadata is damaged: {error}")))
+}
+
+/// The reason of an error, without the path.
+pub(crate) fn unreadable(error: Error) -> IndexFault {
+    IndexFault::Unreadable(error.kind().to_string())
+}
