@@ -26,6 +26,7 @@ mod example_lists;
 mod floats;
 mod folders;
 mod head;
+mod index;
 mod library_texts;
 mod list_items;
 mod messages;

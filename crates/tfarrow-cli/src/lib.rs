@@ -160,7 +160,7 @@ fn run_command(command: Command, cluster: &Cluster) -> Result<u8> {
     // The other commands clean up first.
     if !matches!(
         command,
-        Command::Sql(_) | Command::Convert(_) | Command::Repair(_)
+        Command::Sql(_) | Command::Convert(_) | Command::Repair(_) | Command::Index(_)
     ) {
         interrupt::on_interrupt(interrupt::end);
     }
@@ -173,6 +173,7 @@ fn run_command(command: Command, cluster: &Cluster) -> Result<u8> {
         Command::Report(args) => commands::report::run(&args),
         Command::Head(args) => commands::head::run(&args),
         Command::Count(args) => commands::count::run(&args),
+        Command::Index(args) => commands::index::run(&args),
         Command::Verify(args) => commands::verify::run(&args),
         Command::Repair(args) => commands::repair::run(&args),
         Command::Diff(args) => commands::diff::run(&args),

@@ -6,9 +6,10 @@ use std::{
 };
 
 use tfarrow_dataset::{
-    DamageReport, MissingShards, SkippedFiles,
+    DamageReport, ErrorKind, MissingShards, SkippedFiles,
     internals::{TfdsSplit, splits_note},
 };
+use tfarrow_index::UnusableIndex;
 use tfarrow_report::{source_notes, text::escape};
 
 use crate::error::{
@@ -91,6 +92,33 @@ pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShar
     source_notes(skipped_files, missing, &[])
         .iter()
         .for_each(|note| print(&escape(note)));
+}
+
+/// Prints the error of a shard that has no index, with advice.
+pub(crate) fn index_error(error: &tfarrow_dataset::Error) {
+    let advice = match error.kind() {
+        ErrorKind::Exists => {
+            "; another program has written it: name a folder with --to, or replace it with --overwrite"
+        }
+        ErrorKind::Codec(_) | ErrorKind::Damaged { .. } => {
+            "; a damaged file has no index: `tfarrow repair` copies its intact records"
+        }
+        _ => "",
+    };
+    line(&escape(&format!("{error}{advice}")));
+}
+
+/// Prints the indexes that are not used: all of one, and the number of several.
+pub(crate) fn unusable_indexes(unusable: &[UnusableIndex]) {
+    let Some(first) = unusable.first() else {
+        return;
+    };
+    let others = match unusable.len() - 1 {
+        0 => String::new(),
+        others => format!(" (and {others} more)"),
+    };
+    let advice = "`tfarrow index --update` makes it anew";
+    print(&escape(&format!("warning: {first}{others}; {advice}")));
 }
 
 /// Prints the splits of TFDS that a command has read, if they are several.

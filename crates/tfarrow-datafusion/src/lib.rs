@@ -55,8 +55,10 @@ mod write;
 pub use error::AdvisedError;
 pub use file_format::{TfRecordFormat, TfRecordFormatFactory};
 pub use notice::{Notice, OnNotice, UnknownFeatures};
-pub use optimizer::{long_rows::LongRows, preserve_order::PreserveOrder};
-pub use options::{BytesType, MetadataColumns, TfRecordOptions};
+pub use optimizer::{
+    long_rows::LongRows, preserve_order::PreserveOrder, skip_records::SkipRecords,
+};
+pub use options::{BytesType, IndexChoice, MetadataColumns, TfRecordOptions};
 pub use remedy::{sql_advice, sql_rewrite};
 pub use row_message::{RowMessage, send_rows};
 pub use scan::{opener::TfRecordOpener, source::TfRecordSource};
@@ -89,9 +91,7 @@ pub mod internals {
         plan_future::PlanFuture,
         remedy::{conflicting_feature, kind_advice, scan_advice},
         scan::{
-            BATCH_SIZE,
-            input::{RecordRange, open_object},
-            opener::uses_input_file_name,
+            BATCH_SIZE, input::open_object, opener::uses_input_file_name, record_range::RecordRange,
         },
         schema::{columns::Columns, partition_columns::PartitionColumns},
         session::register_format_and_functions,

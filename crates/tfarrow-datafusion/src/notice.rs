@@ -12,6 +12,7 @@ use std::{
 
 use tfarrow_dataset::DamageReport;
 use tfarrow_dataset::internals::Lock;
+use tfarrow_index::UnusableIndex;
 use tfarrow_scan::RowLosses;
 
 use crate::{remedy::SAMPLE_ALL, schema::provenance::SchemaProvenance};
@@ -83,6 +84,8 @@ pub enum Notice {
     Losses(RowLosses),
     /// Why the records of a file have no features to summarize.
     NoFeatures(String),
+    /// The index of a file is not used.
+    UnusableIndex(UnusableIndex),
     /// A table has several splits of TFDS: their names, and the globs of their files.
     Splits(String),
 }
@@ -99,6 +102,7 @@ impl fmt::Display for Notice {
             }
             Self::Skipped(skipped) => skipped.fmt(f),
             Self::Losses(losses) => f.write_str(&losses.notes().join("; ")),
+            Self::UnusableIndex(unusable) => unusable.fmt(f),
             Self::NoFeatures(why) | Self::Splits(why) => f.write_str(why),
         }
     }
@@ -170,6 +174,14 @@ impl NoticeSender {
         let Some(send) = &self.on_notice else { return };
         if !self.has_unknown_field.swap(true, Ordering::Relaxed) {
             send(&Notice::UnknownField(field));
+        }
+    }
+
+    /// Reports indexes that are not used.
+    pub(crate) fn send_unusable(&self, unusable: &[UnusableIndex]) {
+        let Some(send) = &self.on_notice else { return };
+        for index in unusable {
+            send(&Notice::UnusableIndex(index.clone()));
         }
     }
 

@@ -16,6 +16,7 @@ use tfarrow_codec::{
     schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
 };
 use tfarrow_dataset::{Compression, PartialTail};
+use tfarrow_index::IndexPlace;
 use tfarrow_scan::{SAMPLE_RECORDS, Sample};
 
 use crate::home_dir::HomeDir;
@@ -45,6 +46,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `bytes_type` | `auto`, `binary`, `binary_view` | `auto` |
 /// | `metadata_columns` | `none`, `all`, names of `_file`, `_record`, `_offset`, `_raw` | `none` |
 /// | `purge_orphaned_data` | `true`, `false` | `false` |
+/// | `index` | `beside`, `none`, a folder of indexes | `beside` |
 /// | `pushdown_filters` | `true`, `false` | `true` |
 /// | `preserve_order` | `true`, `false` | `true` |
 /// | `piece_bytes` | `auto`, a number | `auto`: 256 MiB on a cluster |
@@ -98,6 +100,8 @@ pub struct TfRecordOptions {
     /// Whether to leave out the values of TensorBoard's events that a later restart of their run
     /// replaces, as TensorBoard does: the values before the event of the restart, from its step on.
     pub purge_orphaned_data: bool,
+    /// The indexes of files that are used.
+    pub index: IndexChoice,
     /// Whether to evaluate filters in the scan, and to decode other columns only for the rows that
     /// pass.
     pub pushdown_filters: bool,
@@ -122,6 +126,55 @@ pub struct TfRecordOptions {
     /// Whether to round floats of 64 bits to those of 32 bits, the only ones of records, and to
     /// report how many changed.
     pub round_floats: bool,
+}
+
+/// The indexes of files that are used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexChoice(Option<IndexPlace>);
+
+impl IndexChoice {
+    /// No index is used.
+    pub const NONE: Self = Self(None);
+
+    /// The indexes at this place.
+    pub fn at(place: IndexPlace) -> Self {
+        Self(Some(place))
+    }
+
+    /// Where the indexes are; `None` if none is used.
+    pub fn place(&self) -> Option<&IndexPlace> {
+        self.0.as_ref()
+    }
+
+    /// The choice of this name: `beside`, `none`, or a folder.
+    fn named(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "" => None,
+            "none" => Some(Self::NONE),
+            "beside" => Some(Self::default()),
+            _ => {
+                let mut folder = name.to_owned();
+                if let Some(home) = HomeDir::of_user() {
+                    home.expand(&mut folder);
+                }
+                Some(Self::at(IndexPlace::Folder(folder)))
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        match &self.0 {
+            None => "none",
+            Some(IndexPlace::Beside) => "beside",
+            Some(IndexPlace::Folder(folder)) => folder,
+        }
+    }
+}
+
+impl Default for IndexChoice {
+    fn default() -> Self {
+        Self::at(IndexPlace::Beside)
+    }
 }
 
 /// Arrow types of bytes and text.
@@ -259,6 +312,7 @@ impl Default for TfRecordOptions {
             bytes_type: BytesType::Auto,
             metadata_columns: MetadataColumns::NONE,
             purge_orphaned_data: false,
+            index: IndexChoice::default(),
             pushdown_filters: true,
             preserve_order: true,
             piece_bytes: None,
@@ -331,7 +385,7 @@ struct Setting {
 }
 
 /// All options, in the order of `SHOW ALL`.
-const SETTINGS: [Setting; 20] = [
+const SETTINGS: [Setting; 21] = [
     Setting {
         name: "layout",
         values: names::<Layout>,
@@ -440,6 +494,16 @@ const SETTINGS: [Setting; 20] = [
         description: "Whether to leave out the values of events that a later restart of their run replaces",
         set: |options, value| put(&mut options.purge_orphaned_data, value),
         show: |options| options.purge_orphaned_data.to_string(),
+    },
+    Setting {
+        name: "index",
+        values: || "beside, none, the name of a folder".to_owned(),
+        description: "Indexes of files that are used: those beside the files, none, or those in a folder",
+        set: |options, value| {
+            options.index = IndexChoice::named(value)?;
+            Some(())
+        },
+        show: |options| options.index.name().to_owned(),
     },
     Setting {
         name: "pushdown_filters",
@@ -643,6 +707,9 @@ mod tests {
         check("sample_records", "all", Ok("all"));
         check("verify_crc", "never", Ok("never"));
         check("pushdown_filters", "FALSE", Ok("false"));
+        check("index", "NONE", Ok("none"));
+        check("index", "beside", Ok("beside"));
+        check("index", "My/Indexes", Ok("My/Indexes"));
         check("on_error", "skip", Ok("skip"));
         check("partial_tail", "ignore", Ok("ignore"));
         check("bytes_type", "binary_view", Ok("binary_view"));
@@ -668,7 +735,7 @@ mod tests {
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
                      record_type, proto, message, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
-                     bytes_type, metadata_columns, purge_orphaned_data, pushdown_filters, preserve_order, piece_bytes, compression, \
+                     bytes_type, metadata_columns, purge_orphaned_data, index, pushdown_filters, preserve_order, piece_bytes, compression, \
                      shards, overwrite, lossy, round_floats";
         check("layuot", "list", Err(error));
     }

@@ -40,9 +40,10 @@ impl Notices {
                     _ => unknown.to_string(),
                 })
             }
-            Notice::UnknownField(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {
-                gathered.others.push(notice.to_string())
-            }
+            Notice::UnknownField(_)
+            | Notice::NoFeatures(_)
+            | Notice::Splits(_)
+            | Notice::UnusableIndex(_) => gathered.others.push(notice.to_string()),
         }
     }
 

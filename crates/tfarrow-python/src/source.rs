@@ -22,6 +22,7 @@ use tfarrow_dataset::{
     FormatFilter, Shard, ShardFormat, event_message,
     internals::{EVENT_MESSAGE, Lock, are_events, without_folder_columns},
 };
+use tfarrow_index::IndexPlace;
 use tfarrow_scan::{Inferred, count, infer};
 
 use crate::{
@@ -171,7 +172,8 @@ impl Source {
         let read = self.options.read();
         let threads = self.options.threads;
         let counted = watch(py, &pass, None, || {
-            count(shards, &read, threads, &|bytes, _| pass.add(bytes))
+            let beside = Some(&IndexPlace::Beside);
+            count(shards, &read, threads, beside, &|bytes, _| pass.add(bytes))
         })?;
         Ok(counted.map_err(|error| failed(py, error))?.records)
     }

@@ -7,6 +7,7 @@ use tfarrow_dataset::{
     ShardReader,
     internals::{TfdsSplit, check_length, tfds_splits, try_map},
 };
+use tfarrow_index::{IndexFault, IndexPlace, UnusableIndex};
 
 /// The number of records of each shard.
 #[derive(Debug)]
@@ -20,9 +21,12 @@ pub struct Counted {
     pub wrong_lengths: Vec<Error>,
     /// The splits of TFDS that the shards belong to.
     pub splits: Vec<TfdsSplit>,
+    /// The indexes that were not used.
+    pub unusable: Vec<UnusableIndex>,
 }
 
-/// Counts the records of shards, each on one of up to `threads` threads. Records of TFRecord files
+/// Counts the records of shards, each on one of up to `threads` threads. The index of a TFRecord
+/// file in `indexes` has the number of its records. Records of other TFRecord files
 /// are counted by their frames: the CRCs of their lengths are verified, those of their data are
 /// not. With [`OnError::Skip`], counting continues after a corrupt length. `progress` is called
 /// after each shard.
@@ -34,13 +38,18 @@ pub fn count(
     shards: &[Shard],
     read: &ReadOptions,
     threads: usize,
+    indexes: Option<&IndexPlace>,
     progress: &OnProgress<'_>,
 ) -> Result<Counted> {
     let counts = try_map(shards, threads, |number, shard| {
-        let (records, damage) = count_shard(shard, read)?;
+        let (known, unusable) = known_count(shard, indexes);
+        let (records, damage) = match known {
+            Some(records) => (records, DamageReport::default()),
+            None => count_shard(shard, read)?,
+        };
         match progress(shard.size, records).is_break() {
             true => Err(Error::general(ErrorKind::Stopped)),
-            false => Ok((records, damage.of_shard(number))),
+            false => Ok((records, damage.of_shard(number), unusable)),
         }
     });
     let splits = tfds_splits(shards);
@@ -50,8 +59,10 @@ pub fn count(
         damage,
         wrong_lengths: Vec::new(),
         splits,
+        unusable: Vec::new(),
     };
-    for (shard, (records, damage)) in shards.iter().zip(counts?) {
+    for (shard, (records, damage, unusable)) in shards.iter().zip(counts?) {
+        counted.unusable.extend(unusable);
         if damage.is_empty() {
             counted
                 .wrong_lengths
@@ -61,6 +72,22 @@ pub fn count(
         counted.damage.merge(damage);
     }
     Ok(counted)
+}
+
+/// The number of records by the index of a shard, or the index that cannot be used.
+fn known_count(
+    shard: &Shard,
+    indexes: Option<&IndexPlace>,
+) -> (Option<u64>, Option<UnusableIndex>) {
+    let Some(place) = indexes.filter(|_| shard.format == ShardFormat::TfRecord) else {
+        return (None, None);
+    };
+    match place.open(shard) {
+        Ok(index) => (index.map(|index| index.records()), None),
+        // Other programs have indexes of the same name.
+        Err(unusable) if unusable.fault == IndexFault::Foreign => (None, None),
+        Err(unusable) => (None, Some(unusable)),
+    }
 }
 
 fn count_shard(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {

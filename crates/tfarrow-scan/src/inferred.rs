@@ -54,6 +54,13 @@ impl Inferred {
         }
     }
 
+    /// The inference of TFRecord files with these names, of which `summary` has all records.
+    pub fn of_all_records(summary: Summary, names: Vec<String>, on_error: OnError) -> Self {
+        let mut inferred = Self::of_summary(summary, names);
+        inferred.finish(on_error);
+        inferred
+    }
+
     /// Returns the state of the inference of a part.
     pub fn into_state(self) -> InferredState {
         let Self {

@@ -18,12 +18,14 @@
 //! | `infer`, `inferred` | a summary of the features of a data set |
 //! | `verify`, `verify_file` | verification of TFRecord files, and of other files |
 //! | `count` | the number of records |
+//! | `index` | the indexes of shards |
 //! | `options`, `sample` | options of inference; how much of a data set is read |
 //!
 //! The crate does not print.
 
 mod count;
 mod crew;
+mod index;
 mod infer;
 mod inferred;
 mod options;
@@ -37,6 +39,7 @@ mod verify_file;
 
 pub use count::{Counted, count};
 pub use crew::{Begin, Crew, Member, Task};
+pub use index::{IndexOptions, Indexed, index};
 pub use infer::{infer, infer_observed};
 pub use inferred::{Inferred, InferredMerger, InferredState, place_in, shown_names};
 pub use options::InferOptions;

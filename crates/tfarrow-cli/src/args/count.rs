@@ -2,12 +2,13 @@
 
 use clap::Args;
 
-use super::{format::SummaryArgs, part::ShareArgs, reading::DamageArgs};
+use super::{format::SummaryArgs, index::IndexArgs, part::ShareArgs, reading::DamageArgs};
 
 /// Arguments of `count`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Records are counted by their frames: the CRCs of their lengths are checked, those of their data are not.
+The index of a file has the number of its records. Without one, records are counted by their frames: the CRCs of their \
+lengths are checked, those of their data are not.
 With --on-error skip, counting continues after a corrupt length, and the exit status is 3.
 
 Examples:
@@ -25,6 +26,8 @@ pub(crate) struct Count {
     pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
+    #[command(flatten)]
+    pub(crate) indexes: IndexArgs,
     #[command(flatten)]
     pub(crate) share: ShareArgs,
 }

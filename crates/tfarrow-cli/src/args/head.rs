@@ -5,6 +5,7 @@ use tfarrow_codec::RecordType;
 
 use super::{
     headings::{COLUMNS, OUTPUT},
+    index::IndexArgs,
     reading::{Bounds, MessageArgs},
     values::{Auto, record_type},
 };
@@ -23,6 +24,7 @@ A feature (or step) without a kind is {\"unset\": true}. Bytes are text where th
 
 Examples:
   tfarrow head shards/ -n 3
+  tfarrow head shards/ --record 5000000 -n 3
   tfarrow head shards/train-00000-of-00004.tfrecord --full | jq .label
   zcat a.tfrecord.gz | tfarrow head - -n 1
   tfarrow head motion.tfrecord --proto scenario.desc --message waymo.open_dataset.Scenario")]
@@ -33,6 +35,10 @@ pub(crate) struct Head {
     /// Number of records
     #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 10, help_heading = OUTPUT)]
     pub(crate) records: usize,
+    /// Number of the first record, from 0, in the order of the files; with an index of each file,
+    /// those before it are not read
+    #[arg(long = "record", value_name = "K", default_value_t = 0, help_heading = OUTPUT)]
+    pub(crate) first: u64,
     /// Print long values in full
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) full: bool,
@@ -41,6 +47,8 @@ pub(crate) struct Head {
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) message: MessageArgs,
+    #[command(flatten)]
+    pub(crate) indexes: IndexArgs,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
 }

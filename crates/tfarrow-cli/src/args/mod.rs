@@ -8,6 +8,7 @@ mod diff;
 mod format;
 mod head;
 mod headings;
+mod index;
 mod merge;
 mod part;
 mod paths;
@@ -33,6 +34,7 @@ pub(crate) use self::{
     count::Count,
     diff::Diff,
     head::Head,
+    index::{Index, place_in},
     merge::Merge,
     part::PartArgs,
     paths::with_destinations,
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Head(Head),
     /// Count records
     Count(Count),
+    /// Write indexes of TFRecord files: counts, records and queries without reading all of a file
+    Index(Index),
     /// Check the integrity of files: every CRC, every record, every checksum
     Verify(Verify),
     /// Copy the intact records of corrupt files

@@ -32,15 +32,23 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
     let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
-    let counted = count(&shards, &args.damage.read(), cores(), &observer(&progress));
+    let counted = count(
+        &shards,
+        &args.damage.read(),
+        cores(),
+        args.indexes.place().as_ref(),
+        &observer(&progress),
+    );
     drop(progress);
     let Counted {
         records,
         damage,
         wrong_lengths,
         splits,
+        unusable,
     } = counted?;
     stderr::splits(&splits);
+    stderr::unusable_indexes(&unusable);
     if args.summary.json {
         output::line(&pretty_json(&json(
             &shards,

@@ -18,10 +18,11 @@ use tfarrow_codec::{
 };
 use tfarrow_columnar::{first_rows, write_json};
 use tfarrow_dataset::{
-    ReadOptions, Shard, ShardFormat, ShardReader,
+    ReadOptions, Segment, Shard, ShardFormat, ShardReader, SharedReader,
     internals::{ProbablePayload, check_one_payload, read_heads, tfds_splits},
     resolve,
 };
+use tfarrow_index::IndexPlace;
 use tfarrow_scan::stated_records;
 
 use crate::{
@@ -57,6 +58,8 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
         message,
         has_named: false,
         read,
+        indexes: args.indexes.place(),
+        before: args.first,
     };
     let mut left = args.records;
     if record_type != Some(RecordType::Raw) && printer.message.is_none() {
@@ -94,15 +97,28 @@ struct Printer {
     /// reported.
     has_named: bool,
     read: ReadOptions,
+    /// Where the indexes of files are.
+    indexes: Option<IndexPlace>,
+    /// Number of records before the first one that is printed, from the next shard on.
+    before: u64,
 }
 
 impl Printer {
     /// Prints the first records of a TFRecord file, at most `left`.
     fn records(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
-        let mut reader = ShardReader::open(shard, &self.read)?;
+        let Some(reader) = self.open(shard)? else {
+            return Ok(());
+        };
         while *left > 0
-            && let Some(records) = reader.next()?
+            && let Some(taken) = reader.next(None, |taken| taken).transpose()?
         {
+            let Segment::Records(records) = taken.segment else {
+                continue;
+            };
+            let records = self.after(records);
+            if records.is_empty() {
+                continue;
+            }
             let count = records.len().min(*left);
             *left -= count;
             self.chunk(records, count)
@@ -110,6 +126,43 @@ impl Printer {
             self.out.flush()?;
         }
         Ok(())
+    }
+
+    /// Opens a TFRecord file, as far as its index shows at the block of the first record. `None` if
+    /// all of its records are before that.
+    fn open(&mut self, shard: &Shard) -> Result<Option<SharedReader>> {
+        let found = self.indexes.as_ref().filter(|_| self.before > 0);
+        let index = match found.map(|place| place.open(shard)) {
+            None | Some(Ok(None)) => None,
+            Some(Ok(index)) => index,
+            Some(Err(unusable)) => {
+                stderr::unusable_indexes(&[unusable]);
+                None
+            }
+        };
+        if let Some(index) = index {
+            if index.records() <= self.before {
+                self.before -= index.records();
+                return Ok(None);
+            }
+            let mut blocks = index.blocks()?;
+            blocks.retain(|block| block.first + block.records as u64 > self.before);
+            let skipped = blocks.first().map_or(0, |block| block.first);
+            if let Some(reader) =
+                SharedReader::open_blocks(shard, &self.read, blocks, Box::new(|_| true))?
+            {
+                self.before -= skipped;
+                return Ok(Some(reader));
+            }
+        }
+        Ok(Some(ShardReader::open(shard, &self.read)?.into()))
+    }
+
+    /// The records among the next ones that are printed.
+    fn after(&mut self, records: Records) -> Records {
+        let before = self.before.min(records.len() as u64);
+        self.before -= before;
+        records.split_at(before as usize).1
     }
 
     /// Prints the first records of a Parquet or Arrow file that was converted from TFRecord, or the
@@ -123,6 +176,7 @@ impl Printer {
         while *left > 0
             && let Some(records) = records.next().transpose()?
         {
+            let records = self.after(records);
             let count = records.len().min(*left);
             *left -= count;
             let printed = match (self.record_type, record_type) {
@@ -138,10 +192,14 @@ impl Printer {
     /// Prints the first rows of a file of another format than TFRecord, at most `left`, without
     /// their null values.
     fn rows(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
-        let mut batches = first_rows(shard, *left as u64)?;
+        let rows = self.before.saturating_add(*left as u64);
+        let mut batches = first_rows(shard, rows)?;
         while *left > 0
             && let Some(batch) = batches.next().transpose()?
         {
+            let before = self.before.min(batch.num_rows() as u64);
+            self.before -= before;
+            let batch = batch.slice(before as usize, batch.num_rows() - before as usize);
             let batch = batch.slice(0, batch.num_rows().min(*left));
             *left -= batch.num_rows();
             self.objects(&batch)?;

@@ -6,6 +6,7 @@ pub(crate) mod count;
 pub(crate) mod diff;
 pub(crate) mod faults;
 pub(crate) mod head;
+pub(crate) mod index;
 pub(crate) mod inspect;
 pub(crate) mod merge;
 pub(crate) mod partial;

@@ -23,6 +23,7 @@ use arrow_array::RecordBatch;
 use datafusion::{
     common::{internal_datafusion_err, runtime::SpawnedTask},
     error::{DataFusionError, Result},
+    physical_plan::PhysicalExpr,
 };
 use futures::{
     StreamExt,
@@ -41,12 +42,10 @@ use tokio::{
 use crate::{
     error::explained,
     scan::{
-        BATCH_SIZE,
-        decoders::Decoders,
-        input::{RecordRange, ScanInput},
-        metrics::ScanMetrics,
+        BATCH_SIZE, blocks::FileBlocks, decoders::Decoders, input::ScanInput, metrics::ScanMetrics,
+        record_range::RecordRange,
     },
-    schema::provenance::SchemaProvenance,
+    schema::{columns::Columns, provenance::SchemaProvenance},
 };
 
 /// Maximum bytes of the records of a batch. A single longer record makes a batch of its own.
@@ -69,6 +68,9 @@ pub(crate) fn is_few(limit: usize) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     pub(crate) decoders: Arc<Decoders>,
+    pub(crate) columns: Arc<Columns>,
+    /// The filter that the scan evaluates, over the table schema.
+    pub(crate) predicate: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) provenance: Arc<SchemaProvenance>,
     pub(crate) read: ReadOptions,
     /// Maximum rows of a batch.
@@ -142,7 +144,22 @@ impl Scan {
         most: usize,
         runtime: &Handle,
     ) {
-        let reader = match input.open(&self.read, runtime) {
+        let blocks = input.open_blocks(&self.read, |index| {
+            FileBlocks::new(
+                index,
+                &range,
+                self.predicate.as_ref(),
+                &self.columns,
+                &self.metrics,
+            )
+        });
+        let opened = match blocks {
+            Ok(Some(reader)) => Ok(reader),
+            Ok(None) => input.open(&self.read, runtime),
+            // Without its index, the file can be read.
+            Err(_) => input.open(&self.read, runtime),
+        };
+        let reader = match opened {
             Ok(reader) => reader,
             Err(error) => return output.send_error(explained(error, &self.provenance)),
         };

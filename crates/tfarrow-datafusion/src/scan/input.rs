@@ -3,7 +3,6 @@
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
-    ops::Range,
     path::PathBuf,
     sync::Arc,
 };
@@ -12,48 +11,20 @@ use bytes::{Buf, Bytes};
 use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
-use tfarrow_codec::Records;
 use tfarrow_dataset::{
-    Error, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader, internals::FilePiece,
+    Compression, Error, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader,
+    internals::FilePiece,
 };
+use tfarrow_index::ShardIndex;
 use tfarrow_scan::record_bytes;
 use tokio::runtime::Handle;
 
-/// The records of a file that a scan reads, by their numbers in the file; an extension of a
-/// [`PartitionedFile`]. All records by default.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordRange(pub Range<u64>);
-
-impl Default for RecordRange {
-    fn default() -> Self {
-        Self(0..u64::MAX)
-    }
-}
-
-impl RecordRange {
-    /// The range of `file`; all records if it has none.
-    pub fn of(file: &PartitionedFile) -> Self {
-        file.extension::<Self>().cloned().unwrap_or_default()
-    }
-
-    /// The records of a chunk that are in the range; `None` if the range ends before them.
-    pub(crate) fn of_chunk(&self, records: Records) -> Option<Records> {
-        let from = self.0.start.saturating_sub(records.first());
-        let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let to = self.0.end.saturating_sub(records.first());
-        let to = usize::try_from(to).unwrap_or(usize::MAX);
-        if to == 0 {
-            return None;
-        }
-        let (records, _) = records.split_at(to);
-        Some(records.split_at(from).1)
-    }
-}
+use crate::scan::blocks::FileBlocks;
 
 /// The input of a scan of one file.
 pub(crate) enum ScanInput {
     /// A shard of any format, local or in a store, which the thread that reads it opens.
-    Shard(Box<Shard>),
+    Shard(Box<Shard>, Option<ShardIndex>),
     /// A piece of a shard.
     Piece(Box<Shard>, FilePiece),
     /// An object in a store of DataFusion.
@@ -69,7 +40,10 @@ impl ScanInput {
     pub(crate) fn of(file: &PartitionedFile, store: &Arc<dyn ObjectStore>) -> Self {
         match (file.extension::<Shard>(), file.extension::<FilePiece>()) {
             (Some(shard), Some(piece)) => Self::Piece(Box::new(shard.clone()), piece.clone()),
-            (Some(shard), None) => Self::Shard(Box::new(shard.clone())),
+            (Some(shard), None) => Self::Shard(
+                Box::new(shard.clone()),
+                file.extension::<ShardIndex>().cloned(),
+            ),
             (None, _) => Self::Object {
                 store: Arc::clone(store),
                 path: file.path().clone(),
@@ -80,9 +54,38 @@ impl ScanInput {
     /// The name of the file in errors.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
-            Self::Shard(shard) | Self::Piece(shard, _) => shard.path.clone(),
+            Self::Shard(shard, _) | Self::Piece(shard, _) => shard.path.clone(),
             Self::Object { path, .. } => PathBuf::from(path.to_string()),
         }
+    }
+
+    /// Opens the blocks of the file that a scan may read, by its index. `None` if it has none, or is
+    /// read as a whole. Blocks the thread.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or its first bytes cannot be read, or the index is damaged.
+    pub(crate) fn open_blocks(
+        &self,
+        options: &ReadOptions,
+        find: impl FnOnce(&ShardIndex) -> Result<FileBlocks, Error>,
+    ) -> Result<Option<SharedReader>, Error> {
+        let Self::Shard(shard, Some(index)) = self else {
+            return Ok(None);
+        };
+        if shard.compression() != Some(Compression::None) {
+            return Ok(None);
+        }
+        let blocks = find(index)?;
+        if blocks.is_whole(index.records()) {
+            return Ok(None);
+        }
+        let wanted = blocks.wanted();
+        SharedReader::open_blocks(
+            shard,
+            options,
+            wanted,
+            Box::new(move |block| blocks.wants(block)),
+        )
     }
 
     /// Opens the file. Rows of other formats are read as the records that a conversion to TFRecord
@@ -96,10 +99,10 @@ impl ScanInput {
         runtime: &Handle,
     ) -> Result<SharedReader, Error> {
         match self {
-            Self::Shard(shard) if shard.format == ShardFormat::TfRecord => {
+            Self::Shard(shard, _) if shard.format == ShardFormat::TfRecord => {
                 SharedReader::open(shard, options)
             }
-            Self::Shard(shard) => {
+            Self::Shard(shard, _) => {
                 let mut shard = Shard::clone(shard);
                 shard.spool_for_scan()?;
                 let bytes = record_bytes(&shard, &options.limits)?;
@@ -181,23 +184,6 @@ impl Read for StreamRead {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_range_cuts_the_records_of_each_chunk() {
-        let mut bytes = Vec::new();
-        (0..6).for_each(|_| tfarrow_codec::frame::write(b"x", &mut bytes));
-        let all = Records::from_frames(bytes, tfarrow_codec::Limits::default()).unwrap();
-        let (first, second) = all.split_at(4);
-        let cut = |range: Range<u64>| {
-            let range = RecordRange(range);
-            let found = [&first, &second].map(|chunk| range.of_chunk(chunk.clone()));
-            found.map(|records| records.map(|records| (records.first(), records.len())))
-        };
-        assert_eq!(cut(0..u64::MAX), [Some((0, 4)), Some((4, 2))]);
-        assert_eq!(cut(1..3), [Some((1, 2)), None]);
-        assert_eq!(cut(3..5), [Some((3, 1)), Some((4, 1))]);
-        assert_eq!(cut(5..6), [Some((4, 0)), Some((5, 1))]);
-    }
 
     #[test]
     fn a_stream_in_pieces_of_any_size_is_read_completely() {

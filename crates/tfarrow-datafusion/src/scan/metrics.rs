@@ -7,6 +7,11 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricB
 pub(crate) struct ScanMetrics {
     /// Bytes read, before decompression.
     pub(crate) bytes_scanned: Count,
+    /// Blocks of files with an index that were read.
+    pub(crate) blocks_read: Count,
+    /// Blocks of files with an index that were not read, because no record of them passes the
+    /// filter.
+    pub(crate) blocks_pruned: Count,
     /// Records decoded, to the columns that the query needs.
     pub(crate) records_decoded: Count,
     /// Records that the filter removed before their other columns were decoded.
@@ -23,6 +28,8 @@ impl ScanMetrics {
     pub(crate) fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
         Self {
             bytes_scanned: MetricBuilder::new(metrics).counter("bytes_scanned", partition),
+            blocks_read: MetricBuilder::new(metrics).counter("blocks_read", partition),
+            blocks_pruned: MetricBuilder::new(metrics).counter("blocks_pruned", partition),
             records_decoded: MetricBuilder::new(metrics).counter("records_decoded", partition),
             rows_pruned: MetricBuilder::new(metrics).counter("rows_pruned", partition),
             records_skipped: MetricBuilder::new(metrics).counter("records_skipped", partition),

@@ -6,12 +6,14 @@
 //!            partition          a file
 //! ```
 
+pub(crate) mod blocks;
 pub(crate) mod decoders;
 pub(crate) mod file_scan;
 pub(crate) mod filter;
 pub(crate) mod input;
 pub(crate) mod metrics;
 pub(crate) mod opener;
+pub(crate) mod record_range;
 pub(crate) mod source;
 
 /// Default rows per batch, as in DataFusion.

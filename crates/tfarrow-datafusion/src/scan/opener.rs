@@ -29,7 +29,8 @@ use crate::{
     error::of_piece,
     scan::{
         file_scan::{Scan, is_few},
-        input::{RecordRange, ScanInput},
+        input::ScanInput,
+        record_range::RecordRange,
     },
 };
 

@@ -312,6 +312,8 @@ impl TfRecordSource {
     fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {
         Ok(Scan {
             decoders: self.decoders()?,
+            columns: Arc::clone(&self.columns),
+            predicate: self.predicate.clone(),
             provenance: Arc::clone(&self.provenance),
             read: self.read,
             batch_size: self.batch_size,

@@ -192,6 +192,11 @@ impl Columns {
         }
     }
 
+    /// Whether the values of a column are cast.
+    pub(crate) fn is_cast(&self, column: usize) -> bool {
+        self.casts.get(column).is_some_and(Option::is_some)
+    }
+
     /// The defaults, each with the number of its column.
     pub fn defaults(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
         self.casts

@@ -20,14 +20,17 @@ use super::TfRecordTable;
 use crate::{
     blocking::blocking,
     error::external,
-    notice::{NoticeSender, OnNotice},
+    notice::OnNotice,
     options::TfRecordOptions,
     schema::{
         columns::{Columns, visible},
         partition_columns::PartitionColumns,
         provenance::SchemaProvenance,
     },
-    table::files::{TableFiles, spooled},
+    table::{
+        files::{TableFiles, spooled},
+        indexes::TableIndexes,
+    },
 };
 
 /// Records of each sampled shard that are read if they do not determine the columns: for their
@@ -215,16 +218,20 @@ impl TfRecordTableBuilder {
         let (files, shards) = self.files.open()?;
         let options = self.options;
         let is_declared = matches!(self.columns, ColumnSource::Schema(..));
-        let (columns, provenance) = self.columns.columns(&shards, &options, self.seen)?;
+        let indexes = TableIndexes::open(&shards, &options);
+        let columns = self.columns;
+        let (columns, provenance) = columns.columns(&shards, &options, self.seen, &indexes)?;
         let partitions = match is_declared {
             true => PartitionColumns::default(),
             false => PartitionColumns::inferred(&shards, columns.schema()),
         };
         let mut table = TfRecordTable::of_columns(files, columns, partitions, &options)?;
+        table.indexes = indexes;
         table.provenance = Arc::new(provenance);
         table.defaults = self.defaults;
-        table.notices = Arc::new(NoticeSender::new(self.on_notice));
-        table.partitioned(self.partitions)
+        table
+            .with_notices(self.on_notice)
+            .partitioned(self.partitions)
     }
 }
 
@@ -246,14 +253,21 @@ impl Files {
 
 impl ColumnSource {
     /// What the options or the records of these shards determine.
-    fn of_records(shards: &[Shard], options: &TfRecordOptions) -> Result<Self> {
+    fn of_records(
+        shards: &[Shard],
+        options: &TfRecordOptions,
+        indexes: &TableIndexes,
+    ) -> Result<Self> {
         if let Some(message) = message_of(options)? {
             return Ok(Self::Message(message));
         }
         if options.record_type.is_none() && are_events(shards) {
             return Ok(Self::Message(event_message().map_err(external)?));
         }
-        let inferred = infer(shards, options, options.sample)?;
+        let inferred = match indexes.inferred(shards, options) {
+            Some(inferred) => inferred,
+            None => infer(shards, options, options.sample)?,
+        };
         Ok(Self::Inferred(Box::new(inferred)))
     }
 
@@ -263,10 +277,14 @@ impl ColumnSource {
         shards: &[Shard],
         options: &TfRecordOptions,
         seen: Option<Inferred>,
+        indexes: &TableIndexes,
     ) -> Result<(Columns, SchemaProvenance)> {
         let views = options.bytes_type.is_view();
         match self {
-            Self::Records => Self::of_records(shards, options)?.columns(shards, options, seen),
+            Self::Records => {
+                let found = Self::of_records(shards, options, indexes)?;
+                found.columns(shards, options, seen, indexes)
+            }
             Self::Inferred(inferred) => {
                 let TfRecordOptions {
                     layout,

@@ -4,6 +4,7 @@ pub(crate) mod builder;
 pub(crate) mod event_table;
 pub(crate) mod external_table;
 pub(crate) mod files;
+pub(crate) mod indexes;
 pub(crate) mod registry;
 pub mod urls;
 
@@ -40,6 +41,8 @@ use tfarrow_dataset::{
     internals::{EVENT_MESSAGE, FilePiece, check_one_payload, divide},
 };
 
+use tfarrow_index::ShardIndex;
+
 use crate::{
     blocking::blocking,
     error::external,
@@ -47,9 +50,9 @@ use crate::{
     notice::{NoticeSender, OnNotice},
     options::{MetadataColumns, TfRecordOptions},
     plan_future::PlanFuture,
-    scan::{file_scan::is_few, input::RecordRange, source::TfRecordSource},
+    scan::{file_scan::is_few, record_range::RecordRange, source::TfRecordSource},
     schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
-    table::{builder::TfRecordTableBuilder, files::TableFiles},
+    table::{builder::TfRecordTableBuilder, files::TableFiles, indexes::TableIndexes},
     write::output_folder::PART,
 };
 
@@ -72,6 +75,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct TfRecordTable {
     files: TableFiles,
+    indexes: TableIndexes,
     columns: Arc<Columns>,
     partitions: PartitionColumns,
     schema: SchemaRef,
@@ -122,6 +126,7 @@ impl TfRecordTable {
         let (provenance, notices) = Default::default();
         Ok(Self {
             files,
+            indexes: TableIndexes::default(),
             columns,
             partitions,
             schema,
@@ -209,9 +214,11 @@ impl TfRecordTable {
         })
     }
 
-    /// Sets the callback that scans report features without a column to, and skipped records.
+    /// Sets the callback that scans report features without a column to, and skipped records. It
+    /// gets the indexes that are not used at once.
     pub fn with_notices(mut self, on_notice: Option<OnNotice>) -> Self {
         self.notices = Arc::new(NoticeSender::new(on_notice));
+        self.notices.send_unusable(self.indexes.unusable());
         self
     }
 
@@ -241,6 +248,7 @@ impl TfRecordTable {
         let provenance = Arc::clone(&self.provenance);
         let notices = Arc::clone(&self.notices);
         Ok(Self {
+            indexes: self.indexes.clone(),
             provenance,
             notices,
             ranges: self.ranges.clone(),
@@ -327,11 +335,14 @@ impl TfRecordTable {
                 .as_ref()
                 .and_then(|ranges| ranges.get(number))
                 .cloned();
-            files.extend(
-                shards
-                    .get(number)
-                    .map(|shard| partitioned_file(shard, values, range.unwrap_or_default())),
-            );
+            let Some(shard) = shards.get(number) else {
+                continue;
+            };
+            let file = partitioned_file(shard, values, range.unwrap_or_default());
+            files.push(match self.indexes.get(shard) {
+                Some(index) => file.with_extension(index.clone()),
+                None => file,
+            });
         }
         Ok(files)
     }
@@ -427,6 +438,9 @@ impl TfRecordTable {
     /// records of compressed files are more than estimated.
     fn statistics(&self, files: &[PartitionedFile]) -> Statistics {
         let unknown = Statistics::new_unknown(&self.schema);
+        if let Some(rows) = self.known_rows(files) {
+            return unknown.with_num_rows(Precision::Exact(rows));
+        }
         let record_bytes = self.provenance.record_bytes();
         if record_bytes == 0 {
             return unknown;
@@ -437,6 +451,21 @@ impl TfRecordTable {
         unknown
             .with_num_rows(Precision::Inexact(rows))
             .with_total_byte_size(Precision::Inexact(bytes))
+    }
+
+    /// The number of rows of these files, if all of them have an index. Records that do not fit
+    /// their columns may be skipped.
+    fn known_rows(&self, files: &[PartitionedFile]) -> Option<usize> {
+        if self.options.on_error == OnError::Skip {
+            return None;
+        }
+        let mut rows = 0;
+        for file in files {
+            let records = file.extension::<ShardIndex>()?.records();
+            let Range { start, end } = RecordRange::of(file).0;
+            rows += end.min(records).saturating_sub(start);
+        }
+        usize::try_from(rows).ok()
     }
 
     /// Plans the write of new rows to new files in the folder of the table.

@@ -4,6 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_dataset::{FormatFilter, Shard};
+use tfarrow_index::IndexPlace;
 use tfarrow_scan::count as count_shards;
 
 use crate::{
@@ -33,17 +34,21 @@ pub(crate) fn count(
             &found.shards,
             &options.read(),
             options.threads,
+            Some(&IndexPlace::Beside),
             &|bytes, _| pass.add(bytes),
         )?;
         Ok((found, counted))
     })?;
     let (found, counted) = counted.map_err(|error| failed(py, error))?;
     found.warn(py)?;
-    warn(
-        py,
-        &counted.damage,
-        &Vec::from_iter(counted.wrong_lengths.iter().map(ToString::to_string)),
-    )?;
+    let mut warnings = Vec::new();
+    for error in &counted.wrong_lengths {
+        warnings.push(error.to_string());
+    }
+    for index in &counted.unusable {
+        warnings.push(index.to_string());
+    }
+    warn(py, &counted.damage, &warnings)?;
     Ok(found
         .shards
         .into_iter()

@@ -97,8 +97,11 @@ impl TaskNotices {
             Notice::UnknownFeatures(unknown) => scan.unknown.extend(unknown.names.iter().cloned()),
             Notice::UnknownField(field) => scan.unknown_field = Some(*field),
             Notice::Skipped(skipped) => scan.skipped.merge(skipped.clone()),
-            // Notices of statistics, which no task computes.
-            Notice::Losses(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {}
+            // Notices of statistics and of planning, which are no work of a task.
+            Notice::Losses(_)
+            | Notice::NoFeatures(_)
+            | Notice::Splits(_)
+            | Notice::UnusableIndex(_) => {}
         }
     }
 }

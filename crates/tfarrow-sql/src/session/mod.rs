@@ -22,7 +22,7 @@ use datafusion::{
     prelude::{SessionConfig, SessionContext},
 };
 use tfarrow_datafusion::{
-    LongRows, OnNotice, PreserveOrder, SessionContextTfRecordExt, TfRecordOptions,
+    LongRows, OnNotice, PreserveOrder, SessionContextTfRecordExt, SkipRecords, TfRecordOptions,
     internals::{SessionNotices, TableRegistry, merge_stream_bytes, register_format_and_functions},
 };
 
@@ -143,6 +143,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_optimizer_rules(with_normalized_floats(Optimizer::new().rules))
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
+        .with_physical_optimizer_rule(Arc::new(SkipRecords))
         .with_physical_optimizer_rule(Arc::new(LongRows))
         .with_query_planner(Arc::new(SessionPlanner {
             cancellation,

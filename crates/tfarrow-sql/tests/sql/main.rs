@@ -14,6 +14,7 @@ mod errors;
 mod filters;
 mod formats;
 mod headings;
+mod index;
 mod limits;
 mod listing_tables;
 mod memory;

@@ -265,6 +265,7 @@ fn print_notice(notice: &Notice, skip_report: &SkipReport) {
             skip_report.leave_out();
             stderr::print(&notice.to_string());
         }
+        Notice::UnusableIndex(index) => stderr::unusable_indexes(std::slice::from_ref(index)),
         Notice::Losses(_) | Notice::NoFeatures(_) | Notice::Splits(_) => {
             stderr::print(&notice.to_string())
         }
