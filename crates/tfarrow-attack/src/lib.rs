@@ -21,7 +21,8 @@ use tfarrow_codec::{
     diff::{Differ, DifferenceKind},
 };
 use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
-use tfarrow_dataset::{ReadOptions, ShardReader};
+use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader, SharedReader};
+use tfarrow_index::{IndexBuilder, IndexPlace, IndexWorker, write_index};
 use tfarrow_testkit::{frame, oracle};
 
 /// Limits that a small input can exceed.
@@ -41,7 +42,7 @@ const LIMITS: Limits = Limits {
 pub type Attack = fn(&[u8]);
 
 /// All attacks, by name.
-pub const ALL: [(&str, Attack); 12] = [
+pub const ALL: [(&str, Attack); 13] = [
     ("frame", frame),
     ("resync", resync),
     ("example", example),
@@ -54,6 +55,7 @@ pub const ALL: [(&str, Attack); 12] = [
     ("oracle", against_oracle),
     ("difference", difference),
     ("parquet", parquet),
+    ("index", index),
 ];
 
 /// Returns a stream of records. The length of each is the byte before it; 255 stands for the rest
@@ -420,6 +422,50 @@ pub fn difference(bytes: &[u8]) {
             other.is_ok_and(|found| found.is_empty())
         );
     }
+}
+
+/// Takes the bytes as a shard, whose index has all records, and as an index, which is none of it.
+pub fn index(bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, beside] = ["a", "a.tfindex"].map(|name| folder.path().join(name));
+    let stream = framed(bytes);
+    std::fs::write(&path, &stream).unwrap();
+    let shard = Shard::file(path, "a".into(), stream.len() as u64, ShardFormat::TfRecord);
+    std::fs::write(&beside, bytes).unwrap();
+    assert!(IndexPlace::Beside.open(&shard).is_err());
+    let mut builder = IndexBuilder::new(shard.size, LIMITS);
+    let mut worker = IndexWorker::new(LIMITS);
+    for (number, records) in (0..).zip(chunks(&stream, 64).0) {
+        let Ok(observed) = worker.observe(&records) else {
+            return;
+        };
+        builder.add(number, observed, &mut worker);
+    }
+    builder.merge(&worker).unwrap();
+    let written = write_index(builder, shard.identity().unwrap(), Vec::new()).unwrap();
+    std::fs::write(&beside, written).unwrap();
+    check_index(&shard, &stream);
+}
+
+/// Checks the index of a shard against its records.
+fn check_index(shard: &Shard, stream: &[u8]) {
+    let index = IndexPlace::Beside.open(shard).unwrap().unwrap();
+    let payloads = frame::read(stream).unwrap();
+    let lengths: Vec<_> = payloads.iter().map(|it| it.len() as u32).collect();
+    assert_eq!(index.lengths().unwrap(), lengths);
+    let read = ReadOptions::default();
+    let blocks = index.blocks().unwrap();
+    let reader = SharedReader::open_blocks(shard, &read, blocks, Box::new(|_| true));
+    let mut found = Vec::new();
+    // An empty file has no positions.
+    if let Some(reader) = reader.unwrap() {
+        while let Some(taken) = reader.next(None, |taken| taken) {
+            if let Segment::Records(records) = taken.unwrap().segment {
+                found.extend(records.iter().map(<[u8]>::to_vec));
+            }
+        }
+    }
+    assert_eq!(found, payloads);
 }
 
 /// Converts bytes that begin like a Parquet or an Arrow file. After an error, there is no output.
