@@ -4,7 +4,7 @@
 //! ```text
 //! chunks of a shard ─▶ IndexWorker ─▶ IndexBuilder ─▶ write_index ─▶ a.tfrecord.tfindex
 //!                      zones          blocks           Parquet
-//! a.tfrecord.tfindex ─▶ IndexPlace ─▶ ShardIndex ─▶ records, summary, blocks, lengths, zones
+//! a.tfrecord.tfindex ─▶ IndexPlace ─▶ OpenIndex ─▶ records, summary, blocks, lengths, zones
 //! ```
 //!
 //! An index is written only when it is asked for, and never trusted: one that is damaged, or is of
@@ -32,5 +32,5 @@ pub use builder::{IndexBuilder, IndexWorker, ObservedChunk};
 pub use dataset::{Dataset, DatasetOptions};
 pub use file::{write_index, write_text_index};
 pub use place::{IndexForm, IndexPlace};
-pub use shard_index::{FeatureZones, IndexFault, ShardIndex, UnusableIndex};
+pub use shard_index::{FeatureZones, IndexFault, OpenIndex, ShardIndex, UnusableIndex};
 pub use zone::BOUND_BYTES;

@@ -8,7 +8,7 @@ use std::{
 use tfarrow_codec::named_values;
 use tfarrow_dataset::{Error, ErrorKind, Shard, internals::is_remote, resolve};
 
-use crate::shard_index::{ShardIndex, UnusableIndex, unreadable};
+use crate::shard_index::{OpenIndex, UnusableIndex, unreadable};
 
 /// The form of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl IndexPlace {
     ///
     /// # Errors
     /// The index cannot be used. Another program may have written its file.
-    pub fn open(&self, shard: &Shard) -> Result<Option<ShardIndex>, UnusableIndex> {
+    pub fn open(&self, shard: &Shard) -> Result<Option<OpenIndex>, UnusableIndex> {
         let Some(path) = self.path_of(shard, IndexForm::Tfindex) else {
             return Ok(None);
         };
@@ -93,7 +93,7 @@ impl IndexPlace {
             return Ok(None);
         };
         file.spool_for_scan().map_err(unusable)?;
-        ShardIndex::open(file, shard).map(Some)
+        OpenIndex::open(file, shard).map(Some)
     }
 }
 

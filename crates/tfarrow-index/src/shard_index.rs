@@ -10,26 +10,36 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, cast::AsArray, types::Int64
 use serde::Deserialize;
 use tfarrow_codec::{Limits, Summary, frame::FrameRange};
 use tfarrow_columnar::{ParquetFile, row_group_rows};
-use tfarrow_dataset::{Error, ErrorKind, Result, Shard, ShardFormat, internals::shown};
+use tfarrow_dataset::{
+    Error, ErrorKind, Result, Shard, ShardFormat,
+    internals::{ShardIdentity, shown},
+};
 
 use crate::builder::{FRAME_BYTES, MOST_BLOCK_BYTES};
 use crate::file::{
     BYTES, IndexHead, IndexVersion, KEY, LENGTHS, OFFSET, RECORD, RECORDS, VERSION, ZONES,
 };
 
-/// The index of a shard.
+/// The index of a shard, which is open.
 ///
 /// It is checked before it is used: its checksums, its version, and that the shard is the one that
 /// it was made of.
-#[derive(Clone)]
-pub struct ShardIndex(Arc<OpenIndex>);
-
-/// An index that was opened. A table has one for each of its files.
-struct OpenIndex {
+pub struct OpenIndex {
     /// The file of the index.
     file: Shard,
     parquet: ParquetFile,
     head: IndexHead,
+}
+
+/// The index of a shard, which is not open: a table has one for each of its files, and the metadata
+/// of an open one takes as much memory as many of these.
+#[derive(Clone, Debug)]
+pub struct ShardIndex {
+    /// The file of the index.
+    file: Arc<Shard>,
+    /// The shard that it was made of.
+    identity: ShardIdentity,
+    records: u64,
 }
 
 /// The zones of a feature: an element for each block.
@@ -73,15 +83,37 @@ pub enum IndexFault {
     Unreadable(String),
 }
 
-impl fmt::Debug for ShardIndex {
+impl ShardIndex {
+    /// Opens the index of `shard`.
+    ///
+    /// # Errors
+    /// As [`OpenIndex::open`].
+    pub fn open(&self, shard: &Shard) -> Result<OpenIndex, UnusableIndex> {
+        OpenIndex::open(Shard::clone(&self.file), shard)
+    }
+
+    /// Whether the shard is still the one that the index was made of.
+    pub fn is_of(&self, shard: &Shard) -> bool {
+        shard
+            .identity()
+            .is_ok_and(|identity| identity == self.identity)
+    }
+
+    /// The number of records of the shard.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+}
+
+impl fmt::Debug for OpenIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShardIndex")
-            .field("path", &self.0.file.path)
+        f.debug_struct("OpenIndex")
+            .field("path", &self.file.path)
             .finish_non_exhaustive()
     }
 }
 
-impl ShardIndex {
+impl OpenIndex {
     /// Opens the index at the path of `file` of the shard `shard`.
     ///
     /// # Errors
@@ -89,11 +121,11 @@ impl ShardIndex {
     /// was made of.
     pub fn open(file: Shard, shard: &Shard) -> Result<Self, UnusableIndex> {
         match checked(&file, shard) {
-            Ok((parquet, head)) => Ok(Self(Arc::new(OpenIndex {
+            Ok((parquet, head)) => Ok(Self {
                 file,
                 parquet,
                 head,
-            }))),
+            }),
             Err(fault) => Err(UnusableIndex {
                 path: file.path,
                 fault,
@@ -103,19 +135,21 @@ impl ShardIndex {
 
     /// The path of the index.
     pub fn path(&self) -> &Path {
-        &self.0.file.path
+        &self.file.path
     }
 
-    /// Whether the shard is still the one that the index was made of.
-    pub fn is_of(&self, shard: &Shard) -> bool {
-        shard
-            .identity()
-            .is_ok_and(|identity| identity == self.0.head.shard)
+    /// Closes the index.
+    pub fn close(self) -> ShardIndex {
+        ShardIndex {
+            file: Arc::new(self.file),
+            identity: self.head.shard,
+            records: self.head.records,
+        }
     }
 
     /// The number of records of the shard.
     pub fn records(&self) -> u64 {
-        self.0.head.records
+        self.head.records
     }
 
     /// The summary of all records, as records of the shard with this number.
@@ -123,7 +157,7 @@ impl ShardIndex {
     /// # Errors
     /// More names than the limits allow.
     pub fn summary(&self, shard: u32, limits: Limits) -> Result<Summary> {
-        let state = self.0.head.summary.clone().of_shard(shard);
+        let state = self.head.summary.clone().of_shard(shard);
         Summary::from_state(state, limits, None)
             .map_err(|error| Error::general(ErrorKind::Codec(error)))
     }
@@ -162,7 +196,7 @@ impl ShardIndex {
                 blocks.push(block);
             }
         }
-        if next_record != self.0.head.records {
+        if next_record != self.head.records {
             return Err(self.damaged("its blocks do not have all records"));
         }
         Ok(blocks)
@@ -191,7 +225,7 @@ impl ShardIndex {
                 lengths.push(length);
             }
         }
-        if lengths.len() as u64 != self.0.head.records {
+        if lengths.len() as u64 != self.head.records {
             return Err(self.damaged("it does not have the lengths of all records"));
         }
         Ok(lengths)
@@ -199,7 +233,7 @@ impl ShardIndex {
 
     /// Whether the feature `name` has zones.
     pub fn has_zones(&self, name: &str) -> bool {
-        let schema = self.0.parquet.stored_schema();
+        let schema = self.parquet.stored_schema();
         schema.field_with_name(&format!("{ZONES}{name}")).is_ok()
     }
 
@@ -247,7 +281,7 @@ impl ShardIndex {
 
     /// The rows of these columns.
     fn columns(&self, names: &[&str]) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
-        let schema = self.0.parquet.stored_schema();
+        let schema = self.parquet.stored_schema();
         let mut wanted = Vec::with_capacity(names.len());
         for name in names {
             match schema.index_of(name) {
@@ -256,15 +290,15 @@ impl ShardIndex {
             }
         }
         wanted.sort_unstable();
-        let parquet = self.0.parquet.clone().with_columns(Some(wanted.into()));
+        let parquet = self.parquet.clone().with_columns(Some(wanted.into()));
         let groups = 0..parquet.groups().len();
-        row_group_rows(&self.0.file, &parquet, groups)
+        row_group_rows(&self.file, &parquet, groups)
     }
 
     fn damaged(&self, why: &str) -> Error {
         let text = format!("the index is damaged: {why}");
         Error::io(
-            &self.0.file.path,
+            &self.file.path,
             io::Error::new(io::ErrorKind::InvalidData, text),
         )
     }

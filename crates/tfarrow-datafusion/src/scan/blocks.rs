@@ -25,7 +25,7 @@ use tfarrow_codec::{
     schema::{FEATURE, role_of},
 };
 use tfarrow_dataset::{Error, internals::Lock};
-use tfarrow_index::{FeatureZones, ShardIndex};
+use tfarrow_index::{FeatureZones, OpenIndex};
 
 use crate::{
     scan::{metrics::ScanMetrics, record_range::RecordRange},
@@ -77,7 +77,7 @@ impl FileBlocks {
     /// # Errors
     /// The index is damaged, or cannot be read.
     pub(crate) fn new(
-        index: &ShardIndex,
+        index: &OpenIndex,
         range: &RecordRange,
         predicate: Option<&Arc<dyn PhysicalExpr>>,
         columns: &Arc<Columns>,
@@ -207,7 +207,7 @@ fn without_normalize(predicate: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn Physica
 impl BlockZones {
     /// The zones of `blocks`, which are consecutive ones among `all` of the index.
     fn new(
-        index: &ShardIndex,
+        index: &OpenIndex,
         all: &[FrameRange],
         blocks: &Arc<[FrameRange]>,
         predicate: &Arc<dyn PhysicalExpr>,

@@ -15,7 +15,7 @@ use tfarrow_dataset::{
     Compression, Error, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader,
     internals::FilePiece,
 };
-use tfarrow_index::ShardIndex;
+use tfarrow_index::{OpenIndex, ShardIndex};
 use tfarrow_scan::record_bytes;
 use tokio::runtime::Handle;
 
@@ -67,7 +67,7 @@ impl ScanInput {
     pub(crate) fn open_blocks(
         &self,
         options: &ReadOptions,
-        find: impl FnOnce(&ShardIndex) -> Result<FileBlocks, Error>,
+        find: impl FnOnce(&OpenIndex) -> Result<FileBlocks, Error>,
     ) -> Result<Option<SharedReader>, Error> {
         let Self::Shard(shard, Some(index)) = self else {
             return Ok(None);
@@ -75,7 +75,11 @@ impl ScanInput {
         if shard.compression() != Some(Compression::None) {
             return Ok(None);
         }
-        let blocks = find(index)?;
+        // Without its index, or with one of another version, the file is read as a whole.
+        let Ok(index) = index.open(shard) else {
+            return Ok(None);
+        };
+        let blocks = find(&index)?;
         if blocks.is_whole(index.records()) {
             return Ok(None);
         }

@@ -218,9 +218,9 @@ impl TfRecordTableBuilder {
         let (files, shards) = self.files.open()?;
         let options = self.options;
         let is_declared = matches!(self.columns, ColumnSource::Schema(..));
-        let indexes = TableIndexes::open(&shards, &options);
+        let (indexes, indexed) = TableIndexes::open(&shards, &options);
         let columns = self.columns;
-        let (columns, provenance) = columns.columns(&shards, &options, self.seen, &indexes)?;
+        let (columns, provenance) = columns.columns(&shards, &options, self.seen, indexed)?;
         let partitions = match is_declared {
             true => PartitionColumns::default(),
             false => PartitionColumns::inferred(&shards, columns.schema()),
@@ -256,7 +256,7 @@ impl ColumnSource {
     fn of_records(
         shards: &[Shard],
         options: &TfRecordOptions,
-        indexes: &TableIndexes,
+        indexed: Option<Inferred>,
     ) -> Result<Self> {
         if let Some(message) = message_of(options)? {
             return Ok(Self::Message(message));
@@ -264,7 +264,7 @@ impl ColumnSource {
         if options.record_type.is_none() && are_events(shards) {
             return Ok(Self::Message(event_message().map_err(external)?));
         }
-        let inferred = match indexes.inferred(shards, options) {
+        let inferred = match indexed {
             Some(inferred) => inferred,
             None => infer(shards, options, options.sample)?,
         };
@@ -277,13 +277,13 @@ impl ColumnSource {
         shards: &[Shard],
         options: &TfRecordOptions,
         seen: Option<Inferred>,
-        indexes: &TableIndexes,
+        indexed: Option<Inferred>,
     ) -> Result<(Columns, SchemaProvenance)> {
         let views = options.bytes_type.is_view();
         match self {
             Self::Records => {
-                let found = Self::of_records(shards, options, indexes)?;
-                found.columns(shards, options, seen, indexes)
+                let found = Self::of_records(shards, options, indexed)?;
+                found.columns(shards, options, seen, None)
             }
             Self::Inferred(inferred) => {
                 let TfRecordOptions {

@@ -2,8 +2,9 @@
 
 use std::{collections::HashMap, convert::Infallible, path::PathBuf, sync::Arc};
 
+use tfarrow_codec::Summary;
 use tfarrow_dataset::{Shard, ShardFormat, internals::try_map};
-use tfarrow_index::{IndexFault, ShardIndex, UnusableIndex};
+use tfarrow_index::{IndexFault, IndexPlace, ShardIndex, UnusableIndex};
 use tfarrow_scan::{Inferred, shown_names};
 
 use crate::options::TfRecordOptions;
@@ -17,40 +18,68 @@ pub(crate) struct TableIndexes {
     unusable: Arc<[UnusableIndex]>,
 }
 
+/// Number of indexes that are open at once: their summaries take memory.
+const OPENED_AT_ONCE: usize = 256;
+
+/// The index of a file, and the summary of its records if it is wanted.
+type Opened = Result<Option<(ShardIndex, Option<Summary>)>, UnusableIndex>;
+
 impl TableIndexes {
-    /// Opens the indexes of these files. Objects in stores are left out: each would be a request.
-    pub(crate) fn open(shards: &[Shard], options: &TfRecordOptions) -> Self {
+    /// Opens the indexes of these files, and closes them again. Returns what all records have as
+    /// well, if all files have an index. Objects in stores are left out: each would be a request.
+    pub(crate) fn open(shards: &[Shard], options: &TfRecordOptions) -> (Self, Option<Inferred>) {
         let Some(place) = options.index.place() else {
-            return Self::default();
+            return (Self::default(), None);
         };
-        let mut usable = HashMap::new();
-        let mut unusable = Vec::new();
         // There may be hundreds of thousands of files, and no index.
         let mut indexed = Vec::new();
-        for shard in shards {
+        for (number, shard) in shards.iter().enumerate() {
             let is_file = shard.format == ShardFormat::TfRecord && !shard.is_remote();
             if is_file && place.may_have(shard) {
-                indexed.push(shard);
+                indexed.push((number, shard));
             }
         }
+        // Records of a stated type may have other features.
+        let wants_summary = indexed.len() == shards.len() && options.record_type.is_none();
+        let mut merged = wants_summary.then(|| Summary::with_limits(0, options.limits));
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let open = |_, shard: &&Shard| Ok::<_, Infallible>(place.open(shard));
-        let Ok(opened) = try_map(&indexed, threads, open);
-        for (shard, opened) in indexed.into_iter().zip(opened) {
-            match opened {
-                Ok(None) => {}
-                Ok(Some(index)) => {
-                    usable.insert(shard.path.clone(), index);
-                }
-                // Other programs have indexes of the same name.
-                Err(other) if other.fault == IndexFault::Foreign => {}
-                Err(fault) => unusable.push(fault),
+        let mut usable = HashMap::new();
+        let mut unusable = Vec::new();
+        for part in indexed.chunks(OPENED_AT_ONCE) {
+            let open = |_, (number, shard): &(usize, &Shard)| {
+                Ok::<_, Infallible>(open_one(
+                    place,
+                    shard,
+                    *number as u32,
+                    wants_summary,
+                    options,
+                ))
+            };
+            let Ok(opened) = try_map(part, threads, open);
+            for ((_, shard), opened) in part.iter().zip(opened) {
+                let summary = match opened {
+                    Ok(Some((index, summary))) => {
+                        usable.insert(shard.path.clone(), index);
+                        summary
+                    }
+                    Err(fault) if fault.fault != IndexFault::Foreign => {
+                        unusable.push(fault);
+                        None
+                    }
+                    // Other programs have indexes of the same name.
+                    Ok(None) | Err(_) => None,
+                };
+                merged = merge(merged, summary);
             }
         }
-        Self {
+        let inferred = merged.filter(|_| !shards.is_empty()).map(|summary| {
+            Inferred::of_all_records(summary, shown_names(shards), options.on_error)
+        });
+        let indexes = Self {
             usable: Arc::new(usable),
             unusable: unusable.into(),
-        }
+        };
+        (indexes, inferred)
     }
 
     /// The indexes that are not used.
@@ -63,28 +92,30 @@ impl TableIndexes {
         let index = self.usable.get(&shard.path);
         index.filter(|index| index.is_of(shard))
     }
+}
 
-    /// The summary of all records, if all files have an index.
-    pub(crate) fn inferred(&self, shards: &[Shard], options: &TfRecordOptions) -> Option<Inferred> {
-        // Records of a stated type may have other features.
-        if shards.is_empty() || shards.len() != self.usable.len() || options.record_type.is_some() {
-            return None;
-        }
-        let mut summaries = Vec::with_capacity(shards.len());
-        for (number, shard) in shards.iter().enumerate() {
-            let index = self.usable.get(&shard.path)?;
-            let number = u32::try_from(number).ok()?;
-            summaries.push(index.summary(number, options.limits).ok()?);
-        }
-        let mut summaries = summaries.into_iter();
-        let mut merged = summaries.next()?;
-        for summary in summaries {
-            merged.merge(&summary).ok()?;
-        }
-        Some(Inferred::of_all_records(
-            merged,
-            shown_names(shards),
-            options.on_error,
-        ))
-    }
+/// Opens the index of the shard with this number.
+fn open_one(
+    place: &IndexPlace,
+    shard: &Shard,
+    number: u32,
+    wants_summary: bool,
+    options: &TfRecordOptions,
+) -> Opened {
+    let Some(index) = place.open(shard)? else {
+        return Ok(None);
+    };
+    let summary = match wants_summary {
+        true => index.summary(number, options.limits).ok(),
+        false => None,
+    };
+    Ok(Some((index.close(), summary)))
+}
+
+/// Adds the summary of a shard to those before it; `None` if one of both is missing, or there are
+/// too many names.
+fn merge(merged: Option<Summary>, summary: Option<Summary>) -> Option<Summary> {
+    let mut merged = merged?;
+    merged.merge(&summary?).ok()?;
+    Some(merged)
 }

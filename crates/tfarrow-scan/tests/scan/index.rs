@@ -14,7 +14,7 @@ use arrow_array::{
 use tfarrow_codec::{Layout, Limits};
 use tfarrow_dataset::{Compression, ErrorKind, ReadOptions, Shard, resolve};
 use tfarrow_index::{
-    Dataset, DatasetOptions, FeatureZones, IndexFault, IndexForm, IndexPlace, ShardIndex,
+    Dataset, DatasetOptions, FeatureZones, IndexFault, IndexForm, IndexPlace, OpenIndex,
 };
 use tfarrow_scan::{IndexOptions, Indexed, InferOptions, count, index, infer};
 use tfarrow_testkit::{frame, proto};
@@ -81,7 +81,7 @@ fn run(shards: &[Shard], options: &IndexOptions) -> Vec<Indexed> {
     index(shards, options, &|_, _| ControlFlow::Continue(())).unwrap()
 }
 
-fn opened(shard: &Shard) -> ShardIndex {
+fn opened(shard: &Shard) -> OpenIndex {
     IndexPlace::Beside.open(shard).unwrap().unwrap()
 }
 
