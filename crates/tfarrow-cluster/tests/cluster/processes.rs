@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::mpsc::{Receiver, channel},
@@ -175,6 +175,7 @@ impl Cluster {
             .for_each(|tls| _ = command.arg("--tls").arg(tls));
         let executor = Process::start(command);
         executor.wait_for("Starting poll work loop");
+        wait_for_port(port);
         self.executors.push(executor);
         self.ports.push(port);
     }
@@ -211,6 +212,15 @@ impl Cluster {
             );
             thread::yield_now();
         }
+    }
+}
+
+/// Waits until a process listens at a port: an executor asks for work before it does.
+fn wait_for_port(port: u16) {
+    let deadline = Instant::now() + SOON;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < deadline, "no process listens at {port}");
+        thread::yield_now();
     }
 }
 
