@@ -54,6 +54,8 @@ pub struct FeatureZones {
     pub nulls: Int64Array,
     /// The number of values that are NaN; `None` for a feature that has no floats.
     pub nans: Option<Int64Array>,
+    /// Whether all byte strings of the shard are UTF-8.
+    pub is_utf8: bool,
 }
 
 /// An index that is not used.
@@ -276,6 +278,7 @@ impl OpenIndex {
             max: Arc::clone(max),
             nulls: nulls.clone(),
             nans,
+            is_utf8: self.head.summary.is_utf8(name),
         }))
     }
 

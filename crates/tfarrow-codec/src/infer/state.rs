@@ -23,6 +23,14 @@ pub struct SummaryState {
 }
 
 impl SummaryState {
+    /// Returns whether all byte strings of a feature, which is no feature list, are UTF-8.
+    pub fn is_utf8(&self, name: &str) -> bool {
+        let named =
+            |feature: &&FeatureSummary| feature.role == Role::Feature && feature.name == name;
+        let kinds = self.features.iter().find(named).map(FeatureSummary::kinds);
+        kinds.is_some_and(|mut kinds| kinds.all(|(_, seen)| seen.utf8))
+    }
+
     /// Returns the state as that of records of the shard with this number.
     pub fn of_shard(mut self, shard: u32) -> Self {
         self.counts.set_shard(shard);

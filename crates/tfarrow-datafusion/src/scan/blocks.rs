@@ -268,7 +268,9 @@ impl ColumnZones {
         let is_same = match (zones.min.data_type(), data_type) {
             (DataType::Int64, DataType::Int64) => true,
             (DataType::Float32, DataType::Float32) => true,
-            (DataType::Binary, other) => other.is_string() || other.is_binary(),
+            // Bytes in a column of text are an error, which no block may hide.
+            (DataType::Binary, text) if text.is_string() => zones.is_utf8,
+            (DataType::Binary, other) => other.is_binary(),
             _ => false,
         };
         if !is_same {

@@ -10,7 +10,7 @@ use tfarrow_datafusion::Notice;
 use tfarrow_dataset::resolve;
 use tfarrow_scan::{IndexOptions, index};
 
-use crate::common::{Value, check, example, rows, session, session_with_notices};
+use crate::common::{Value, check, error, example, rows, session, session_with_notices};
 
 /// Records of each file: some megabytes, so that there are several blocks.
 const RECORDS: i64 = 6000;
@@ -285,4 +285,37 @@ async fn a_table_notices_that_its_file_has_changed() {
     frame::write(&payload(1, 7), &mut bytes);
     fs::write(&path, bytes).unwrap();
     check(rows(&context, count).await, ["11"]);
+}
+
+#[tokio::test]
+async fn an_error_of_a_record_is_not_hidden_by_its_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = Vec::new();
+    for record in 0..4000i64 {
+        // The bounds of its block are text.
+        let text: &[u8] = match record {
+            2000 => b"b\xff",
+            _ if record % 2 == 0 => b"a",
+            _ => b"c",
+        };
+        let pads = [[0; 600].as_slice()];
+        let features = [
+            ("text", Value::Bytes(&[text])),
+            ("pad", Value::Bytes(&pads)),
+        ];
+        frame::write(&example(&features), &mut bytes);
+    }
+    let path = folder.path().join("a.tfrecord");
+    fs::write(&path, bytes).unwrap();
+    make_indexes(folder.path());
+    for index in ["beside", "none"] {
+        let context = with_setting(&format!("tfarrow.index = '{index}'")).await;
+        let create = format!(
+            "CREATE EXTERNAL TABLE t (text TEXT) STORED AS TFRECORD LOCATION '{}'",
+            path.display()
+        );
+        context.sql(&create).await.unwrap();
+        let found = error(&context, "SELECT count(*) FROM t WHERE text = 'z'").await;
+        assert!(found.contains("record 2000"), "{index}: {found}");
+    }
 }
