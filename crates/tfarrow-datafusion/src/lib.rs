@@ -91,7 +91,8 @@ pub mod internals {
         plan_future::PlanFuture,
         remedy::{conflicting_feature, kind_advice, scan_advice},
         scan::{
-            BATCH_SIZE, input::open_object, opener::uses_input_file_name, record_range::RecordRange,
+            BATCH_SIZE, blocks::NORMALIZE, input::open_object, opener::uses_input_file_name,
+            record_range::RecordRange,
         },
         schema::{columns::Columns, partition_columns::PartitionColumns},
         session::register_format_and_functions,

@@ -85,6 +85,16 @@ pub enum IndexFault {
     Unreadable(String),
 }
 
+impl UnusableIndex {
+    /// An index whose blocks or zones cannot be read.
+    pub fn of_error(error: Error) -> Self {
+        Self {
+            path: error.path().unwrap_or(Path::new("")).to_owned(),
+            fault: unreadable(error),
+        }
+    }
+}
+
 impl ShardIndex {
     /// Opens the index of `shard`.
     ///
@@ -133,11 +143,6 @@ impl OpenIndex {
                 fault,
             }),
         }
-    }
-
-    /// The path of the index.
-    pub fn path(&self) -> &Path {
-        &self.file.path
     }
 
     /// Closes the index.
@@ -234,7 +239,7 @@ impl OpenIndex {
     }
 
     /// Whether the feature `name` has zones.
-    pub fn has_zones(&self, name: &str) -> bool {
+    fn has_zones(&self, name: &str) -> bool {
         let schema = self.parquet.stored_schema();
         schema.field_with_name(&format!("{ZONES}{name}")).is_ok()
     }

@@ -32,8 +32,8 @@ use crate::{
     schema::columns::Columns,
 };
 
-/// The function that gives floats one NaN and one zero: `normalize_nan_and_zero` of tfarrow-sql.
-const NORMALIZE: &str = "normalize_nan_and_zero";
+/// The name of the function of tfarrow-sql that gives floats one NaN and one zero.
+pub const NORMALIZE: &str = "normalize_nan_and_zero";
 
 /// The blocks of a file, and which of them the filter may keep.
 pub(crate) struct FileBlocks {

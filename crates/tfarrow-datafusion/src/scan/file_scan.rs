@@ -41,6 +41,7 @@ use tokio::{
 
 use crate::{
     error::explained,
+    notice::NoticeSender,
     scan::{
         BATCH_SIZE, blocks::FileBlocks, decoders::Decoders, input::ScanInput, metrics::ScanMetrics,
         record_range::RecordRange,
@@ -72,6 +73,7 @@ pub(crate) struct Scan {
     /// The filter that the scan evaluates, over the table schema.
     pub(crate) predicate: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) provenance: Arc<SchemaProvenance>,
+    pub(crate) notices: Arc<NoticeSender>,
     pub(crate) read: ReadOptions,
     /// Maximum rows of a batch.
     pub(crate) batch_size: usize,
@@ -153,11 +155,12 @@ impl Scan {
                 &self.metrics,
             )
         });
+        if let Err(unusable) = &blocks {
+            self.notices.send_unusable(std::slice::from_ref(unusable));
+        }
         let opened = match blocks {
             Ok(Some(reader)) => Ok(reader),
-            Ok(None) => input.open(&self.read, runtime),
-            // Without its index, the file can be read.
-            Err(_) => input.open(&self.read, runtime),
+            Ok(None) | Err(_) => input.open(&self.read, runtime),
         };
         let reader = match opened {
             Ok(reader) => reader,

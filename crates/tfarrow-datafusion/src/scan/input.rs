@@ -11,11 +11,12 @@ use bytes::{Buf, Bytes};
 use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
+use tfarrow_codec::frame::FrameRange;
 use tfarrow_dataset::{
     Compression, Error, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader,
     internals::FilePiece,
 };
-use tfarrow_index::{OpenIndex, ShardIndex};
+use tfarrow_index::{OpenIndex, ShardIndex, UnusableIndex};
 use tfarrow_scan::record_bytes;
 use tokio::runtime::Handle;
 
@@ -23,7 +24,8 @@ use crate::scan::blocks::FileBlocks;
 
 /// The input of a scan of one file.
 pub(crate) enum ScanInput {
-    /// A shard of any format, local or in a store, which the thread that reads it opens.
+    /// A shard of any format, local or in a store, which the thread that reads it opens, and its
+    /// index.
     Shard(Box<Shard>, Option<ShardIndex>),
     /// A piece of a shard.
     Piece(Box<Shard>, FilePiece),
@@ -60,36 +62,30 @@ impl ScanInput {
     }
 
     /// Opens the blocks of the file that a scan may read, by its index. `None` if it has none, or is
-    /// read as a whole. Blocks the thread.
+    /// read as a whole, also after an error of the file. Blocks the thread.
     ///
     /// # Errors
-    /// The file cannot be opened, or its first bytes cannot be read, or the index is damaged.
+    /// The index cannot be used.
     pub(crate) fn open_blocks(
         &self,
         options: &ReadOptions,
         find: impl FnOnce(&OpenIndex) -> Result<FileBlocks, Error>,
-    ) -> Result<Option<SharedReader>, Error> {
+    ) -> Result<Option<SharedReader>, UnusableIndex> {
         let Self::Shard(shard, Some(index)) = self else {
             return Ok(None);
         };
         if shard.compression() != Some(Compression::None) {
             return Ok(None);
         }
-        // Without its index, or with one of another version, the file is read as a whole.
-        let Ok(index) = index.open(shard) else {
-            return Ok(None);
-        };
-        let blocks = find(&index)?;
+        let index = index.open(shard)?;
+        let blocks = find(&index).map_err(UnusableIndex::of_error)?;
         if blocks.is_whole(index.records()) {
             return Ok(None);
         }
         let wanted = blocks.wanted();
-        SharedReader::open_blocks(
-            shard,
-            options,
-            wanted,
-            Box::new(move |block| blocks.wants(block)),
-        )
+        let is_wanted = Box::new(move |block: &FrameRange| blocks.wants(block));
+        let opened = SharedReader::open_blocks(shard, options, wanted, is_wanted);
+        Ok(opened.unwrap_or_default())
     }
 
     /// Opens the file. Rows of other formats are read as the records that a conversion to TFRecord

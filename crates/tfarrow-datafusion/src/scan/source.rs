@@ -315,6 +315,7 @@ impl TfRecordSource {
             columns: Arc::clone(&self.columns),
             predicate: self.predicate.clone(),
             provenance: Arc::clone(&self.provenance),
+            notices: Arc::clone(&self.notices),
             read: self.read,
             batch_size: self.batch_size,
             threads: self.threads,

@@ -4,7 +4,7 @@ use std::{collections::HashMap, convert::Infallible, path::PathBuf, sync::Arc};
 
 use tfarrow_codec::Summary;
 use tfarrow_dataset::{Shard, ShardFormat, internals::try_map};
-use tfarrow_index::{IndexFault, IndexPlace, ShardIndex, UnusableIndex};
+use tfarrow_index::{IndexPlace, ShardIndex, UnusableIndex};
 use tfarrow_scan::{Inferred, shown_names};
 
 use crate::options::TfRecordOptions;
@@ -62,12 +62,11 @@ impl TableIndexes {
                         usable.insert(shard.path.clone(), index);
                         summary
                     }
-                    Err(fault) if fault.fault != IndexFault::Foreign => {
+                    Ok(None) => None,
+                    Err(fault) => {
                         unusable.push(fault);
                         None
                     }
-                    // Other programs have indexes of the same name.
-                    Ok(None) | Err(_) => None,
                 };
                 merged = merge(merged, summary);
             }
@@ -102,7 +101,7 @@ fn open_one(
     wants_summary: bool,
     options: &TfRecordOptions,
 ) -> Opened {
-    let Some(index) = place.open(shard)? else {
+    let Some(index) = place.find(shard)? else {
         return Ok(None);
     };
     let summary = match wants_summary {

@@ -21,7 +21,7 @@ use datafusion::{
     },
 };
 use half::f16;
-use tfarrow_datafusion::internals::evaluate_unary;
+use tfarrow_datafusion::internals::{NORMALIZE, evaluate_unary};
 
 /// `normalize_nan_and_zero(x)`: `x` with one NaN, which sorts above all numbers, and with 0.0
 /// for -0.0. Values of other types than floats, and of lists, structs and dictionaries of floats, do
@@ -49,7 +49,7 @@ pub(crate) fn is_normalize(function: &ScalarUDF) -> bool {
 
 impl ScalarUDFImpl for NormalizeNanAndZero {
     fn name(&self) -> &'static str {
-        "normalize_nan_and_zero"
+        NORMALIZE
     }
 
     fn signature(&self) -> &Signature {

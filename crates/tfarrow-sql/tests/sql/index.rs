@@ -319,3 +319,24 @@ async fn an_error_of_a_record_is_not_hidden_by_its_block() {
         assert!(found.contains("record 2000"), "{index}: {found}");
     }
 }
+
+#[tokio::test]
+async fn an_index_that_is_damaged_is_reported_when_its_blocks_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0);
+    make_indexes(folder.path());
+    let path = folder.path().join("part-0.tfrecord");
+    let index = folder.path().join("part-0.tfrecord.tfindex");
+    let mut bytes = fs::read(&index).unwrap();
+    // In the first row group, which is not read before a file is scanned.
+    bytes[40] ^= 1;
+    fs::write(&index, bytes).unwrap();
+    let (context, notices) = session_with_notices();
+    let query = format!("SELECT id FROM '{}' WHERE id = 4321", path.display());
+    check(rows(&context, &query).await, ["4321"]);
+    let notices = notices.lock().unwrap();
+    assert!(
+        matches!(&notices[..], [Notice::UnusableIndex(_)]),
+        "{notices:?}"
+    );
+}
