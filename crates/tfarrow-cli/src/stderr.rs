@@ -6,14 +6,15 @@ use std::{
 };
 
 use tfarrow_dataset::{
-    DamageReport, ErrorKind, MissingShards, SkippedFiles,
+    DamageReport, MissingShards, SkippedFiles,
     internals::{TfdsSplit, splits_note},
 };
 use tfarrow_index::UnusableIndex;
 use tfarrow_report::{source_notes, text::escape};
 
 use crate::error::{
-    FAILURE, SUCCESS, USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy,
+    FAILURE, SUCCESS, USAGE, index_remedy, is_closed_pipe, is_usage, message, reading_remedy,
+    remedy,
 };
 
 /// Whether only errors are printed.
@@ -96,19 +97,10 @@ pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShar
 
 /// Prints the error of a shard that has no index, with advice.
 pub(crate) fn index_error(error: &tfarrow_dataset::Error) {
-    let advice = match error.kind() {
-        ErrorKind::Exists => {
-            "; another program has written it: name a folder with --to, or replace it with --overwrite"
-        }
-        ErrorKind::Codec(_) | ErrorKind::Damaged { .. } => {
-            "; a damaged file has no index: `tfarrow repair` copies its intact records"
-        }
-        _ => "",
-    };
-    line(&escape(&format!("{error}{advice}")));
+    line(&escape(&format!("{error}{}", index_remedy(error))));
 }
 
-/// Prints the indexes that are not used: all of one, and the number of several.
+/// Prints the first of the indexes that are not used, and the number of the others.
 pub(crate) fn unusable_indexes(unusable: &[UnusableIndex]) {
     let Some(first) = unusable.first() else {
         return;

@@ -47,7 +47,8 @@ pub struct IndexBuilder {
     features: BTreeMap<String, usize>,
     /// The zones of each block, by its number.
     zones: BTreeMap<u64, Vec<Zone>>,
-    /// Number of zones in all blocks.
+    /// Number of zones in all blocks that have a value. It does not depend on the numbers of
+    /// features, and so not on the order of chunks.
     held: u64,
     /// A block has 2 to the power of this many chunks.
     level: u32,
@@ -107,20 +108,10 @@ pub(crate) struct BuiltBlocks {
 impl IndexWorker {
     /// Creates the state of one thread for one shard.
     pub fn new(limits: Limits) -> Self {
-        Self::of_type(0, limits, None)
-    }
-
-    /// Creates the state of one thread for the shard of this number, whose records have a type.
-    pub(crate) fn of_type(shard: u32, limits: Limits, record_type: Option<RecordType>) -> Self {
         Self {
-            summary: Summary::with_limits(shard, limits).with_record_type(record_type),
+            summary: Summary::with_limits(0, limits),
             features: Vec::new(),
         }
-    }
-
-    /// The summary of all records that were observed.
-    pub(crate) fn into_summary(self) -> Summary {
-        self.summary
     }
 
     /// Observes the records of a chunk, and verifies their CRCs.
@@ -131,16 +122,11 @@ impl IndexWorker {
         let mut zones = ZoneCollector::default();
         self.summary
             .observe_with(records, VerifyCrc::Always, &mut zones)?;
-        let mut lengths = Vec::with_capacity(records.len());
-        for payload in records.iter() {
-            // No record has as many as 2 GiB.
-            lengths.push(payload.len() as u32);
-        }
         Ok(ObservedChunk {
             lengths: ChunkLengths {
                 first: records.first(),
                 offset: records.offset(0).unwrap_or_default(),
-                lengths,
+                lengths: lengths_of(records).collect(),
             },
             zones,
         })
@@ -181,10 +167,10 @@ impl IndexBuilder {
         let block = self.zones.entry(number >> self.level).or_default();
         for (zone, id) in zones.zones.iter().zip(&worker.features) {
             if block.len() <= *id {
-                self.held += (*id + 1 - block.len()) as u64;
                 block.resize(*id + 1, Zone::Empty);
             }
             if let Some(held) = block.get_mut(*id) {
+                self.held += u64::from(*held == Zone::Empty && *zone != Zone::Empty);
                 held.merge(zone);
             }
         }
@@ -217,7 +203,9 @@ impl IndexBuilder {
                 held.merge(zone);
             }
         }
-        self.held = joined.values().map(|zones| zones.len() as u64).sum();
+        for zone in joined.values().flatten() {
+            self.held += u64::from(*zone != Zone::Empty);
+        }
         self.zones = joined;
     }
 
@@ -233,15 +221,6 @@ impl IndexBuilder {
     /// The number of records.
     pub fn records(&self) -> u64 {
         self.summary.records()
-    }
-
-    /// Returns the number of bytes of each payload, once all chunks were added.
-    pub(crate) fn into_lengths(self) -> Vec<u32> {
-        let mut lengths = Vec::new();
-        for chunk in self.chunks.into_values() {
-            lengths.extend(chunk.lengths);
-        }
-        lengths
     }
 
     /// Returns the blocks, once all chunks were added.
@@ -306,6 +285,11 @@ impl IndexBuilder {
         zoned.sort_by(|a, b| a.0.cmp(&b.0));
         zoned
     }
+}
+
+/// The number of bytes of each payload. No record has as many as 2 GiB.
+pub(crate) fn lengths_of(records: &Records) -> impl Iterator<Item = u32> {
+    records.iter().map(|payload| payload.len() as u32)
 }
 
 /// The kind of a feature whose lists have one value each; `None` for other features.

@@ -8,14 +8,14 @@ use std::{io, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{BatchDecoder, Layout, ReaderBuilder, RecordType, Records, Summary};
+use tfarrow_codec::{BatchDecoder, Layout, ReaderBuilder, RecordType, Records, Summary, VerifyCrc};
 use tfarrow_dataset::{
     Error, ErrorKind, ReadOptions, Result, Segment, Shard, ShardReader,
     internals::{Lock, RandomAccess, try_map},
 };
 
 use crate::{
-    builder::{FRAME_BYTES, IndexBuilder, IndexWorker},
+    builder::{FRAME_BYTES, lengths_of},
     place::IndexPlace,
 };
 
@@ -226,13 +226,11 @@ impl Dataset {
         for (record, frame) in records.iter().zip(wanted) {
             is_same &= record.len() + FRAME_BYTES as usize == frame.bytes;
         }
-        match (
-            is_same,
-            wanted
-                .first()
-                .and_then(|first| self.shards.get(first.shard)),
-        ) {
-            (false, Some(shard)) => Err(changed(shard.access.shard())),
+        let first = wanted
+            .first()
+            .and_then(|first| self.shards.get(first.shard));
+        match first {
+            Some(shard) if !is_same => Err(changed(shard.access.shard())),
             _ => Ok(records),
         }
     }
@@ -322,7 +320,7 @@ fn open_shard(
     let mut found = None;
     if options.record_type.is_none()
         && let Some(place) = &options.indexes
-        && let Ok(Some(index)) = place.open(shard)
+        && let Ok(Some(index)) = place.find(shard)
         && let (Ok(lengths), Ok(summary)) = (index.lengths(), index.summary(number, limits))
     {
         let offsets = offsets_of(&lengths);
@@ -342,20 +340,17 @@ fn open_shard(
 fn observe(shard: &Shard, number: u32, options: &DatasetOptions) -> Result<(Vec<u64>, Summary)> {
     let limits = options.read.limits;
     let mut reader = ShardReader::open(shard, &options.read)?;
-    let mut builder = IndexBuilder::new(shard.size, limits);
-    let mut worker = IndexWorker::of_type(number, limits, options.record_type);
-    let mut chunks = 0;
+    let mut summary = Summary::with_limits(number, limits).with_record_type(options.record_type);
+    let mut lengths = Vec::new();
     while let Some(segment) = reader.segment()? {
         let Segment::Records(records) = segment else {
             continue;
         };
-        let observed = worker.observe(&records);
-        let observed = observed.map_err(|error| Error::codec(&shard.path, error))?;
-        builder.add(chunks, observed, &mut worker);
-        chunks += 1;
+        let observed = summary.observe(&records, VerifyCrc::Always);
+        observed.map_err(|error| Error::codec(&shard.path, error))?;
+        lengths.extend(lengths_of(&records));
     }
-    let lengths = builder.into_lengths();
-    Ok((offsets_of(&lengths), worker.into_summary()))
+    Ok((offsets_of(&lengths), summary))
 }
 
 /// The offset of each frame, and the end of the last one.

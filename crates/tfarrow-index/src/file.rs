@@ -40,7 +40,7 @@ use tfarrow_dataset::internals::ShardIdentity;
 
 use crate::{
     builder::{BuiltBlock, BuiltBlocks, FRAME_BYTES, IndexBuilder},
-    zone::{Zone, ordered_float},
+    zone::Zone,
 };
 
 /// The version of the format. A program reads indexes of its own version only.
@@ -280,10 +280,12 @@ fn zone_array(kind: Kind, number: usize, blocks: &[BuiltBlock]) -> Result<Struct
         nulls.push(block.lengths.len() as i64 - zone.values() as i64);
         zones.push(zone);
     }
-    let [min, max] = match kind {
-        Kind::Int64 => integer_bounds(&zones),
-        Kind::Float => float_bounds(&zones),
-        Kind::Bytes => bytes_bounds(&zones),
+    let [min, max]: [ArrayRef; 2] = match kind {
+        Kind::Int64 => bounds(&zones, Zone::integers).map(|it| Arc::new(Int64Array::from(it)) as _),
+        Kind::Float => bounds(&zones, Zone::floats).map(|it| Arc::new(Float32Array::from(it)) as _),
+        Kind::Bytes => {
+            bounds(&zones, Zone::bytes).map(|it| Arc::new(BinaryArray::from_iter(it)) as _)
+        }
     };
     let mut columns: Vec<ArrayRef> = vec![min, max, Arc::new(Int64Array::from(nulls))];
     if kind == Kind::Float {
@@ -299,44 +301,14 @@ fn zone_array(kind: Kind, number: usize, blocks: &[BuiltBlock]) -> Result<Struct
     StructArray::try_new(zone_fields(kind), columns, None)
 }
 
-fn integer_bounds(zones: &[&Zone]) -> [ArrayRef; 2] {
-    let mut min = Vec::with_capacity(zones.len());
-    let mut max = Vec::with_capacity(zones.len());
+/// The bounds of each zone: the minima, and the maxima.
+fn bounds<T>(zones: &[&Zone], of: impl Fn(&Zone) -> [Option<T>; 2]) -> [Vec<Option<T>>; 2] {
+    let mut minima = Vec::with_capacity(zones.len());
+    let mut maxima = Vec::with_capacity(zones.len());
     for zone in zones {
-        let bounds = match zone {
-            Zone::Int64(bounds) => Some(bounds),
-            _ => None,
-        };
-        min.push(bounds.map(|bounds| bounds.min));
-        max.push(bounds.map(|bounds| bounds.max));
+        let [min, max] = of(zone);
+        minima.push(min);
+        maxima.push(max);
     }
-    [min, max].map(|bounds| Arc::new(Int64Array::from(bounds)) as ArrayRef)
-}
-
-fn float_bounds(zones: &[&Zone]) -> [ArrayRef; 2] {
-    let mut min = Vec::with_capacity(zones.len());
-    let mut max = Vec::with_capacity(zones.len());
-    for zone in zones {
-        let bounds = match zone {
-            Zone::Float { bounds, .. } => bounds.as_ref(),
-            _ => None,
-        };
-        min.push(bounds.map(|bounds| ordered_float(bounds.min)));
-        max.push(bounds.map(|bounds| ordered_float(bounds.max)));
-    }
-    [min, max].map(|bounds| Arc::new(Float32Array::from(bounds)) as ArrayRef)
-}
-
-fn bytes_bounds(zones: &[&Zone]) -> [ArrayRef; 2] {
-    let mut min = Vec::with_capacity(zones.len());
-    let mut max = Vec::with_capacity(zones.len());
-    for zone in zones {
-        let bounds = match zone {
-            Zone::Bytes(bounds) => Some(bounds),
-            _ => None,
-        };
-        min.push(bounds.map(|bounds| bounds.lower().to_vec()));
-        max.push(bounds.and_then(|bounds| bounds.upper()));
-    }
-    [min, max].map(|bounds| Arc::new(BinaryArray::from_iter(bounds)) as ArrayRef)
+    [minima, maxima]
 }

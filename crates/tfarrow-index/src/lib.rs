@@ -33,4 +33,3 @@ pub use dataset::{Dataset, DatasetOptions};
 pub use file::{write_index, write_text_index};
 pub use place::{IndexForm, IndexPlace};
 pub use shard_index::{FeatureZones, IndexFault, OpenIndex, ShardIndex, UnusableIndex};
-pub use zone::BOUND_BYTES;

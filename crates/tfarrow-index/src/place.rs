@@ -8,7 +8,7 @@ use std::{
 use tfarrow_codec::named_values;
 use tfarrow_dataset::{Error, ErrorKind, Shard, internals::is_remote, resolve};
 
-use crate::shard_index::{OpenIndex, UnusableIndex, unreadable};
+use crate::shard_index::{IndexFault, OpenIndex, UnusableIndex, unreadable};
 
 /// The form of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,10 +69,22 @@ impl IndexPlace {
         is_remote(&path.to_string_lossy()) || !matches!(path.try_exists(), Ok(false))
     }
 
-    /// Opens the index of a shard; `None` if it has none.
+    /// Opens the index of a shard for reading; `None` if it has none, or another program has written
+    /// the file of this name.
     ///
     /// # Errors
-    /// The index cannot be used. Another program may have written its file.
+    /// The index cannot be used.
+    pub fn find(&self, shard: &Shard) -> Result<Option<OpenIndex>, UnusableIndex> {
+        match self.open(shard) {
+            Err(other) if other.fault == IndexFault::Foreign => Ok(None),
+            found => found,
+        }
+    }
+
+    /// Opens the index of a shard, as [`find`](Self::find) does, for a writer.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find), and [`IndexFault::Foreign`].
     pub fn open(&self, shard: &Shard) -> Result<Option<OpenIndex>, UnusableIndex> {
         let Some(path) = self.path_of(shard, IndexForm::Tfindex) else {
             return Ok(None);

@@ -11,7 +11,7 @@ use tfarrow_codec::infer::{RecordObserver, SeenRecord, SingleValue};
 
 /// Number of bytes of a byte string that a zone keeps. The minimum is then the first bytes of the
 /// smallest value, and the maximum a byte string that is larger than all values.
-pub const BOUND_BYTES: usize = 64;
+pub(crate) const BOUND_BYTES: usize = 64;
 
 /// The values of one feature in a block.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -205,13 +205,13 @@ fn next_bytes(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A number that orders floats as [`f32::total_cmp`] does.
-pub(crate) fn float_order(value: f32) -> i32 {
+fn float_order(value: f32) -> i32 {
     let bits = value.to_bits() as i32;
     bits ^ (((bits >> 31) as u32) >> 1) as i32
 }
 
 /// The float of an [order](float_order).
-pub(crate) fn ordered_float(order: i32) -> f32 {
+fn ordered_float(order: i32) -> f32 {
     let bits = order ^ (((order >> 31) as u32) >> 1) as i32;
     f32::from_bits(bits as u32)
 }
@@ -278,6 +278,33 @@ impl Zone {
             }
             (Self::Bytes(bounds), Self::Bytes(other)) => bounds.merge(other),
             _ => *self = Self::Mixed,
+        }
+    }
+
+    /// The smallest and the largest integer.
+    pub(crate) fn integers(&self) -> [Option<i64>; 2] {
+        match self {
+            Self::Int64(bounds) => [Some(bounds.min), Some(bounds.max)],
+            _ => [None, None],
+        }
+    }
+
+    /// The smallest and the largest float that is not NaN.
+    pub(crate) fn floats(&self) -> [Option<f32>; 2] {
+        match self {
+            Self::Float {
+                bounds: Some(bounds),
+                ..
+            } => [bounds.min, bounds.max].map(|order| Some(ordered_float(order))),
+            _ => [None, None],
+        }
+    }
+
+    /// The bounds of byte strings.
+    pub(crate) fn bytes(&self) -> [Option<Vec<u8>>; 2] {
+        match self {
+            Self::Bytes(bounds) => [Some(bounds.lower().to_vec()), bounds.upper()],
+            _ => [None, None],
         }
     }
 

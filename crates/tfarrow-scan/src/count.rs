@@ -7,7 +7,7 @@ use tfarrow_dataset::{
     ShardReader,
     internals::{TfdsSplit, check_length, tfds_splits, try_map},
 };
-use tfarrow_index::{IndexFault, IndexPlace, UnusableIndex};
+use tfarrow_index::{IndexPlace, UnusableIndex};
 
 /// The number of records of each shard.
 #[derive(Debug)]
@@ -26,10 +26,10 @@ pub struct Counted {
 }
 
 /// Counts the records of shards, each on one of up to `threads` threads. The index of a TFRecord
-/// file in `indexes` has the number of its records. Records of other TFRecord files
-/// are counted by their frames: the CRCs of their lengths are verified, those of their data are
-/// not. With [`OnError::Skip`], counting continues after a corrupt length. `progress` is called
-/// after each shard.
+/// file in `indexes` has the number of its records. Records of other TFRecord files are counted by
+/// their frames: the CRCs of their lengths are verified, those of their data are not. With
+/// [`OnError::Skip`], counting continues after a corrupt length. `progress` is called after each
+/// shard.
 ///
 /// # Errors
 /// A shard that cannot be read, a corrupt length unless it is skipped, and [`ErrorKind::Stopped`]
@@ -82,10 +82,8 @@ fn known_count(
     let Some(place) = indexes.filter(|_| shard.format == ShardFormat::TfRecord) else {
         return (None, None);
     };
-    match place.open(shard) {
+    match place.find(shard) {
         Ok(index) => (index.map(|index| index.records()), None),
-        // Other programs have indexes of the same name.
-        Err(unusable) if unusable.fault == IndexFault::Foreign => (None, None),
         Err(unusable) => (None, Some(unusable)),
     }
 }

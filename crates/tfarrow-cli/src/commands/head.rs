@@ -132,7 +132,7 @@ impl Printer {
     /// all of its records are before that.
     fn open(&mut self, shard: &Shard) -> Result<Option<SharedReader>> {
         let found = self.indexes.as_ref().filter(|_| self.before > 0);
-        let index = match found.map(|place| place.open(shard)) {
+        let index = match found.map(|place| place.find(shard)) {
             None | Some(Ok(None)) => None,
             Some(Ok(index)) => index,
             Some(Err(unusable)) => {

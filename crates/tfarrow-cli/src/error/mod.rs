@@ -11,7 +11,7 @@ use datafusion::error::DataFusionError;
 use tfarrow_dataset::{ErrorKind, internals::Lock};
 use tfarrow_report::{UnsupportedFormat, error_message};
 
-pub(crate) use remedy::{reading_remedy, remedy, words};
+pub(crate) use remedy::{index_remedy, reading_remedy, remedy, words};
 
 /// The exit status of success.
 pub(crate) const SUCCESS: u8 = 0;

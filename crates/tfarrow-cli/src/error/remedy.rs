@@ -29,6 +29,14 @@ pub(crate) fn reading_remedy(error: &tfarrow_dataset::Error) -> String {
     sentence(&remedies)
 }
 
+/// What helps a shard that has no index, for the end of its message. Indexing has no option that
+/// passes over damage.
+pub(crate) fn index_remedy(error: &tfarrow_dataset::Error) -> String {
+    let mut remedies = error.remedies();
+    remedies.retain(|remedy| !matches!(remedy, Remedy::SkipErrors));
+    sentence(&remedies)
+}
+
 fn remedy_of(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
         return Some(format!("; {hint}"));

@@ -6,7 +6,6 @@
 //! ```
 
 use std::{
-    fmt,
     sync::{Condvar, MutexGuard},
     thread,
 };
@@ -40,12 +39,6 @@ struct BlockTurns {
     turn: u64,
     /// Whether an error has ended the reading.
     done: bool,
-}
-
-impl fmt::Debug for BlockReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlockReader").finish_non_exhaustive()
-    }
 }
 
 impl BlockReader {

@@ -71,15 +71,8 @@ impl ShardAccess {
             partial_tail: reader.partial_tail(),
             ..*options
         };
-        let shared = shard.shared_features();
-        let file = RangeFile {
-            file,
-            limits: options.limits,
-            shared,
-            shard: shard.clone(),
-        };
         Ok(Self::Ranges(Box::new(FrameRanges {
-            file: Arc::new(file),
+            file: Arc::new(RangeFile::new(file, shard, options.limits)),
             options,
             outline: Outline::new(options.chunk_bytes, options.limits),
             window: Window::default(),
@@ -156,12 +149,16 @@ impl RangeFile {
     pub(super) fn open(shard: &Shard, options: &ReadOptions) -> Result<Option<Self>> {
         let reader = ShardReader::open(shard, options)?;
         let file = PositionedFile::of(&reader, shard)?;
-        Ok(file.map(|file| Self {
+        Ok(file.map(|file| Self::new(file, shard, options.limits)))
+    }
+
+    fn new(file: PositionedFile, shard: &Shard, limits: Limits) -> Self {
+        Self {
             file,
-            limits: options.limits,
+            limits,
             shared: shard.shared_features(),
             shard: shard.clone(),
-        }))
+        }
     }
 
     /// Reads records. `memory` is memory to read into, for example that of [`Records::reclaim`].
