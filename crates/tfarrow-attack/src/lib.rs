@@ -11,7 +11,10 @@
     reason = "a panic is how a failure is told"
 )]
 
-use std::{io::Cursor, path::Path};
+use std::{
+    io::{Cursor, Write},
+    path::Path,
+};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -19,9 +22,13 @@ use tfarrow_codec::{
     ExactColumn, FrameBuffer, Layout, Limits, MessageType, OnConflict, OnError, ReaderBuilder,
     RecordType, Records, Segment, Summary, VerifyCrc, WriterBuilder,
     diff::{Differ, DifferenceKind},
+    frame::FrameRange,
 };
 use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
-use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader, SharedReader};
+use tfarrow_dataset::{
+    Compression, ReadOptions, Shard, ShardFormat, ShardReader, ShardWriter, SharedReader,
+    internals::AccessPoint,
+};
 use tfarrow_index::{IndexBuilder, IndexPlace, IndexWorker, write_index};
 use tfarrow_testkit::{frame, oracle};
 
@@ -442,30 +449,87 @@ pub fn index(bytes: &[u8]) {
         builder.add(number, observed, &mut worker);
     }
     builder.merge(&worker).unwrap();
-    let written = write_index(builder, shard.identity().unwrap(), Vec::new()).unwrap();
+    let identity = shard.identity().unwrap();
+    let written = write_index(builder, Vec::new(), identity, Vec::new()).unwrap();
     std::fs::write(&beside, written).unwrap();
-    check_index(&shard, &stream);
-}
-
-/// Checks the index of a shard against its records.
-fn check_index(shard: &Shard, stream: &[u8]) {
-    let index = IndexPlace::Beside.open(shard).unwrap().unwrap();
-    let payloads = frame::read(stream).unwrap();
+    let index = IndexPlace::Beside.open(&shard).unwrap().unwrap();
+    let payloads = frame::read(&stream).unwrap();
     let lengths: Vec<_> = payloads.iter().map(|it| it.len() as u32).collect();
     assert_eq!(index.lengths().unwrap(), lengths);
-    let read = ReadOptions::default();
     let blocks = index.blocks().unwrap();
-    let reader = SharedReader::open_blocks(shard, &read, blocks, Box::new(|_| true));
-    let mut found = Vec::new();
     // An empty file has no positions.
-    if let Some(reader) = reader.unwrap() {
-        while let Some(taken) = reader.next(None, |taken| taken) {
-            if let Segment::Records(records) = taken.unwrap().segment {
-                found.extend(records.iter().map(<[u8]>::to_vec));
-            }
-        }
+    if !stream.is_empty() {
+        assert!(read_blocks(&shard, &blocks, Vec::new(), &payloads));
+        compressed_blocks(bytes, folder.path(), &stream, &blocks);
     }
-    assert_eq!(found, payloads);
+}
+
+/// Reads blocks of a gzip file from an access point, and from another place that the bytes state.
+fn compressed_blocks(bytes: &[u8], folder: &Path, stream: &[u8], blocks: &[FrameRange]) {
+    let mut writer = ShardWriter::new(Vec::new(), Compression::Gzip);
+    writer.write_all(stream).unwrap();
+    let gzip = writer.finish().unwrap();
+    let path = folder.join("b.gz");
+    std::fs::write(&path, &gzip).unwrap();
+    let shard = Shard::file(
+        path,
+        "b.gz".into(),
+        gzip.len() as u64,
+        ShardFormat::TfRecord,
+    );
+    let payloads = frame::read(stream).unwrap();
+    let collecting = ShardReader::open_collecting(&shard, &ReadOptions::default());
+    let (mut reader, points) = collecting.unwrap().unwrap();
+    let mut records = 0;
+    while let Some(next) = reader.next().unwrap() {
+        records += next.len();
+    }
+    assert_eq!(records, payloads.len());
+    assert!(read_blocks(&shard, blocks, points.take(), &payloads));
+    let mut bits = [0; 8];
+    for (bit, byte) in bits.iter_mut().zip(bytes) {
+        *bit = *byte;
+    }
+    let is_member = bytes.last().is_some_and(|byte| byte % 2 == 0);
+    let window = bytes.iter().copied().cycle();
+    let wrong = AccessPoint {
+        offset: 0,
+        bits: u64::from_le_bytes(bits) % (8 * shard.size + 8),
+        window: match is_member {
+            true => Vec::new(),
+            false => window.take(AccessPoint::WINDOW_BYTES).collect(),
+        },
+    };
+    read_blocks(&shard, blocks, vec![wrong], &payloads);
+}
+
+/// Whether blocks can be read. The records that are read must be right.
+fn read_blocks(
+    shard: &Shard,
+    blocks: &[FrameRange],
+    points: Vec<AccessPoint>,
+    payloads: &[&[u8]],
+) -> bool {
+    let read = ReadOptions::default();
+    let is_wanted = Box::new(|_: &_| true);
+    let opened = SharedReader::open_blocks(shard, &read, blocks.to_vec(), points, is_wanted);
+    let reader = opened.unwrap().unwrap();
+    let mut summary = Summary::with_limits(0, LIMITS);
+    let mut read = 0;
+    while let Some(taken) = reader.next(None, |taken| taken) {
+        let Ok(tfarrow_dataset::Segment::Records(records)) = taken.map(|taken| taken.segment)
+        else {
+            return false;
+        };
+        // Whoever decodes the records checks the CRCs of their data.
+        if summary.observe(&records, VerifyCrc::Always).is_err() {
+            return false;
+        }
+        let expected = payloads.get(read..read + records.len()).unwrap();
+        assert!(records.iter().eq(expected.iter().copied()));
+        read += records.len();
+    }
+    read == payloads.len()
 }
 
 /// Converts bytes that begin like a Parquet or an Arrow file. After an error, there is no output.

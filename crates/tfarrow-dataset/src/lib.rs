@@ -99,11 +99,12 @@ pub mod internals {
         lock::{Lock, wait_while},
         no_such_name::no_such_name,
         read::{
+            access_points::{AccessPoint, CollectedPoints},
             block_reader::IsWanted,
             file_piece::FilePiece,
             frame_ranges::{FrameRanges, RangeFile, ShardAccess},
             probable::ProbablePayload,
-            random_access::RandomAccess,
+            random_access::{RandomAccess, RandomReader},
             same_payload::{are_events, check_one_payload},
             shard_reader::CHUNK_BYTES,
         },

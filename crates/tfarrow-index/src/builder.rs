@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The level depends on the shard alone, and not on the order of its chunks, so that an index has
-//! the same bytes each time.
+//! the same bytes each time. In a gzip or zlib file, blocks are joined at last, so that one begins
+//! soon after each access point.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use tfarrow_codec::{
     Summary, VerifyCrc,
     frame::{FOOTER, HEADER},
 };
-use tfarrow_dataset::{Error, ErrorKind, Result};
+use tfarrow_dataset::{Error, ErrorKind, Result, internals::AccessPoint};
 
 use crate::zone::{Zone, ZoneCollector};
 
@@ -32,6 +33,11 @@ const MOST_LEVEL: u32 = 4;
 /// More bytes than a block has: those of its chunks of a megabyte, and of a last record that is as
 /// long as a record can be.
 pub(crate) const MOST_BLOCK_BYTES: usize = (64 << 20) + MOST_RECORD_BYTES;
+/// Largest number of bytes of a block that was joined.
+const MOST_JOINED: u64 = 16 << 20;
+/// Largest number of bytes from an access point to the block for which it is used. They are inflated
+/// before the block.
+pub(crate) const MOST_SKIPPED: u64 = 64 << 20;
 /// Bytes that zones may take in any case.
 const LEAST_BYTES: u64 = 256 << 10;
 
@@ -96,6 +102,60 @@ impl BuiltBlock {
         let payloads: u64 = self.lengths.iter().map(|length| u64::from(*length)).sum();
         payloads + FRAME_BYTES * self.lengths.len() as u64
     }
+
+    /// Adds the block that follows.
+    fn join(&mut self, next: Self) {
+        self.lengths.extend(next.lengths);
+        for (zone, next) in self.zones.iter_mut().zip(&next.zones) {
+            zone.merge(next);
+        }
+    }
+}
+
+impl BuiltBlocks {
+    /// Joins blocks so that one begins soon after each of these access points. Without effect if a
+    /// block is too far from a point, as in a file that is one deflate block.
+    fn join_at_points(&mut self, points: Vec<AccessPoint>) {
+        let mut points = points.into_iter().peekable();
+        let mut numbered: Vec<(usize, AccessPoint)> = Vec::new();
+        let mut point = None;
+        for (number, block) in self.blocks.iter().enumerate() {
+            let mut begins = false;
+            while let Some(next) = points.next_if(|next| next.offset <= block.offset) {
+                point = Some(next);
+                begins = true;
+            }
+            let Some(point) = &point else {
+                return;
+            };
+            if block.offset - point.offset > MOST_SKIPPED {
+                return;
+            }
+            let first = numbered
+                .last()
+                .and_then(|(first, _)| self.blocks.get(*first));
+            let is_long =
+                first.is_none_or(|first| block.offset - first.offset + block.bytes() > MOST_JOINED);
+            if begins || is_long {
+                numbered.push((number, point.clone()));
+            }
+        }
+        let mut begins = numbered.into_iter().peekable();
+        let mut joined: Vec<BuiltBlock> = Vec::new();
+        for (number, block) in std::mem::take(&mut self.blocks).into_iter().enumerate() {
+            match (
+                begins.next_if(|(first, _)| *first == number),
+                joined.last_mut(),
+            ) {
+                (None, Some(last)) => last.join(block),
+                (begin, _) => {
+                    self.points.extend(begin.map(|(_, point)| point));
+                    joined.push(block);
+                }
+            }
+        }
+        self.blocks = joined;
+    }
 }
 
 /// The blocks of a complete shard, and the features that have zones, by name.
@@ -103,6 +163,8 @@ impl BuiltBlock {
 pub(crate) struct BuiltBlocks {
     pub(crate) features: Vec<(String, Kind)>,
     pub(crate) blocks: Vec<BuiltBlock>,
+    /// For each block of a gzip or zlib file, an access point before it; empty for other shards.
+    pub(crate) points: Vec<AccessPoint>,
 }
 
 impl IndexWorker {
@@ -223,8 +285,9 @@ impl IndexBuilder {
         self.summary.records()
     }
 
-    /// Returns the blocks, once all chunks were added.
-    pub(crate) fn into_blocks(mut self) -> (Summary, BuiltBlocks) {
+    /// Returns the blocks, once all chunks were added. `points` are the access points of a gzip or
+    /// zlib file.
+    pub(crate) fn into_blocks(mut self, points: Vec<AccessPoint>) -> (Summary, BuiltBlocks) {
         let mut features = self.zoned_features();
         let budget = (self.size / PART).max(LEAST_BYTES);
         if !self.has_zones || features.len() as u64 * FEATURE_BYTES > budget {
@@ -257,10 +320,12 @@ impl IndexBuilder {
         for (name, kind, _) in features {
             named.push((name, kind));
         }
-        let built = BuiltBlocks {
+        let mut built = BuiltBlocks {
             features: named,
             blocks,
+            points: Vec::new(),
         };
+        built.join_at_points(points);
         (self.summary, built)
     }
 

@@ -11,7 +11,7 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::{BatchDecoder, Layout, ReaderBuilder, RecordType, Records, Summary, VerifyCrc};
 use tfarrow_dataset::{
     Error, ErrorKind, ReadOptions, Result, Segment, Shard, ShardReader,
-    internals::{Lock, RandomAccess, try_map},
+    internals::{AccessPoint, Lock, RandomAccess, RandomReader, try_map},
 };
 
 use crate::{
@@ -49,7 +49,7 @@ impl Default for DatasetOptions {
     }
 }
 
-/// The records of plain TFRecord files, by their numbers from 0 in the order of the files.
+/// The records of TFRecord files, plain or compressed by gzip or zlib, by their numbers from 0 in the order of the files.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,7 +100,8 @@ impl Dataset {
     /// Opens a data set. A shard without a usable index is read once.
     ///
     /// # Errors
-    /// A shard that cannot be read, is damaged, or is compressed. A feature of several kinds.
+    /// A shard that cannot be read, is damaged, or can be read only from its start to its end. A
+    /// feature of several kinds.
     pub fn open(shards: Vec<Shard>, options: &DatasetOptions) -> Result<Self> {
         let opened = try_map(&shards, options.threads, |number, shard| {
             open_shard(shard, number as u32, options)
@@ -210,15 +211,18 @@ impl Dataset {
         let mut sorted = wanted.to_vec();
         sorted.sort_unstable_by_key(|frame| (frame.shard, frame.offset));
         let mut scratch = Vec::new();
-        let mut rest = sorted.as_slice();
-        while let Some(first) = rest.first() {
-            let Some(shard) = self.shards.get(first.shard) else {
+        for of_shard in sorted.chunk_by(|one, next| one.shard == next.shard) {
+            let number = of_shard.first().map_or(0, |frame| frame.shard);
+            let Some(shard) = self.shards.get(number) else {
                 break;
             };
-            let count = shard.near(rest);
-            let (near, others) = rest.split_at(count);
-            shard.read(near, &mut scratch, &mut frames)?;
-            rest = others;
+            let mut reader = shard.access.reader();
+            let mut rest = of_shard;
+            while !rest.is_empty() {
+                let (near, others) = rest.split_at(shard.near(rest));
+                read_near(&mut reader, near, &mut scratch, &mut frames)?;
+                rest = others;
+            }
         }
         let records = Records::from_frames(frames, self.options.read.limits)
             .map_err(|error| self.error_of(error, wanted))?;
@@ -251,8 +255,7 @@ impl Dataset {
 }
 
 const NO_RECORD: &str = "a record is wanted whose number is not below the number of records";
-const COMPRESSED: &str =
-    "records of a compressed file cannot be read at random: decompress it first";
+const SEQUENTIAL: &str = "its records can be read only from its start to its end: write it as plain TFRecord or gzip first";
 
 fn changed(shard: &Shard) -> Error {
     Error::io(
@@ -262,7 +265,7 @@ fn changed(shard: &Shard) -> Error {
 }
 
 impl DatasetShard {
-    /// How many of these frames, the first of which are in this shard, are read at once.
+    /// How many of these frames of this shard are read at once.
     fn near(&self, frames: &[Wanted]) -> usize {
         let Some(first) = frames.first() else {
             return 0;
@@ -271,9 +274,8 @@ impl DatasetShard {
         let mut end = first.offset + first.bytes as u64;
         let mut count = 1;
         for frame in frames.iter().skip(1) {
-            let is_near = frame.shard == first.shard && frame.offset <= end + gap;
             let last = frame.offset + frame.bytes as u64;
-            if !is_near || last - first.offset > READ_BYTES {
+            if frame.offset > end + gap || last - first.offset > READ_BYTES {
                 break;
             }
             end = end.max(last);
@@ -281,65 +283,107 @@ impl DatasetShard {
         }
         count
     }
-
-    /// Reads near frames to their places in `frames`.
-    fn read(&self, near: &[Wanted], scratch: &mut Vec<u8>, frames: &mut [u8]) -> Result<()> {
-        let (Some(first), Some(last)) = (near.first(), near.last()) else {
-            return Ok(());
-        };
-        if near.len() == 1 {
-            let to = frames.get_mut(first.at..first.at + first.bytes);
-            return self.access.read_at(first.offset, to.unwrap_or_default());
-        }
-        let bytes = (last.offset - first.offset) as usize + last.bytes;
-        scratch.resize(bytes, 0);
-        self.access.read_at(first.offset, scratch)?;
-        for frame in near {
-            let from = (frame.offset - first.offset) as usize;
-            let to = frames.get_mut(frame.at..frame.at + frame.bytes);
-            let from = scratch.get(from..from + frame.bytes);
-            if let (Some(from), Some(to)) = (from, to) {
-                to.copy_from_slice(from);
-            }
-        }
-        Ok(())
-    }
 }
 
-/// The places of the records of a shard and their summary, by its index or by reading it.
+/// Reads near frames to their places in `frames`.
+fn read_near(
+    reader: &mut RandomReader<'_>,
+    near: &[Wanted],
+    scratch: &mut Vec<u8>,
+    frames: &mut [u8],
+) -> Result<()> {
+    let (Some(first), Some(last)) = (near.first(), near.last()) else {
+        return Ok(());
+    };
+    if near.len() == 1 {
+        let to = frames.get_mut(first.at..first.at + first.bytes);
+        return reader.read_at(first.offset, to.unwrap_or_default());
+    }
+    let bytes = (last.offset - first.offset) as usize + last.bytes;
+    scratch.resize(bytes, 0);
+    reader.read_at(first.offset, scratch)?;
+    for frame in near {
+        let from = (frame.offset - first.offset) as usize;
+        let to = frames.get_mut(frame.at..frame.at + frame.bytes);
+        let from = scratch.get(from..from + frame.bytes);
+        if let (Some(from), Some(to)) = (from, to) {
+            to.copy_from_slice(from);
+        }
+    }
+    Ok(())
+}
+
+/// The places of the records of a shard, and their summary.
+struct Places {
+    /// The offset of each frame, and the end of the last one.
+    offsets: Vec<u64>,
+    /// The access points of a compressed file.
+    points: Vec<AccessPoint>,
+    summary: Summary,
+}
+
+/// Opens a shard by its index, or reads it.
 fn open_shard(
     shard: &Shard,
     number: u32,
     options: &DatasetOptions,
 ) -> Result<(DatasetShard, Summary)> {
     let shard = &shard.clone().without_folder_columns();
-    let Some(access) = RandomAccess::open(shard, &options.read)? else {
-        return Err(Error::new(&shard.path, ErrorKind::Usage(COMPRESSED)));
-    };
-    let limits = options.read.limits;
-    let mut found = None;
-    if options.record_type.is_none()
-        && let Some(place) = &options.indexes
-        && let Ok(Some(index)) = place.find(shard)
-        && let (Ok(lengths), Ok(summary)) = (index.lengths(), index.summary(number, limits))
-    {
-        let offsets = offsets_of(&lengths);
-        // No memory is allocated for more than the shard has.
-        if offsets.last() == Some(&shard.size) {
-            found = Some((offsets, summary));
-        }
-    }
-    let (offsets, summary) = match found {
-        Some(found) => found,
+    let places = match indexed(shard, number, options) {
+        Some(places) => places,
         None => observe(shard, number, options)?,
     };
+    let Places {
+        offsets,
+        points,
+        summary,
+    } = places;
+    let Some(access) = RandomAccess::open(shard, &options.read, points)? else {
+        return Err(Error::new(&shard.path, ErrorKind::Usage(SEQUENTIAL)));
+    };
+    // No memory is allocated for more than the shard has.
+    if offsets.last().is_some_and(|end| *end > access.most_bytes()) {
+        return Err(changed(shard));
+    }
     Ok((DatasetShard { access, offsets }, summary))
 }
 
+/// The places of the records of a shard by its index; `None` if it has none that can be used.
+fn indexed(shard: &Shard, number: u32, options: &DatasetOptions) -> Option<Places> {
+    let place = options.indexes.as_ref()?;
+    if options.record_type.is_some() {
+        return None;
+    }
+    let index = place.find(shard).ok()??;
+    let offsets = offsets_of(&index.lengths().ok()?);
+    let points = index.points(&index.blocks().ok()?).ok()?;
+    if points.is_empty() && offsets.last() != Some(&shard.size) {
+        return None;
+    }
+    let summary = index.summary(number, options.read.limits).ok()?;
+    Some(Places {
+        offsets,
+        points,
+        summary,
+    })
+}
+
 /// Reads all records of a shard.
-fn observe(shard: &Shard, number: u32, options: &DatasetOptions) -> Result<(Vec<u64>, Summary)> {
+fn observe(shard: &Shard, number: u32, options: &DatasetOptions) -> Result<Places> {
+    if let Some((reader, points)) = ShardReader::open_collecting(shard, &options.read)?
+        && let Ok(places) = places_of(reader, number, options)
+    {
+        return Ok(Places {
+            points: points.take(),
+            ..places
+        });
+    }
+    places_of(ShardReader::open(shard, &options.read)?, number, options)
+}
+
+/// The places of the records of a reader, without access points.
+fn places_of(mut reader: ShardReader, number: u32, options: &DatasetOptions) -> Result<Places> {
     let limits = options.read.limits;
-    let mut reader = ShardReader::open(shard, &options.read)?;
     let mut summary = Summary::with_limits(number, limits).with_record_type(options.record_type);
     let mut lengths = Vec::new();
     while let Some(segment) = reader.segment()? {
@@ -347,10 +391,14 @@ fn observe(shard: &Shard, number: u32, options: &DatasetOptions) -> Result<(Vec<
             continue;
         };
         let observed = summary.observe(&records, VerifyCrc::Always);
-        observed.map_err(|error| Error::codec(&shard.path, error))?;
+        observed.map_err(|error| Error::codec(reader.path(), error))?;
         lengths.extend(lengths_of(&records));
     }
-    Ok((offsets_of(&lengths), summary))
+    Ok(Places {
+        offsets: offsets_of(&lengths),
+        points: Vec::new(),
+        summary,
+    })
 }
 
 /// The offset of each frame, and the end of the last one.

@@ -5,6 +5,7 @@
 //! record, records     the number of its first record, and how many it has
 //! offset, bytes       where its first frame begins in the decompressed shard, and the bytes of all frames
 //! lengths             the bytes of each payload
+//! point               of a gzip or zlib file: an access point before the block
 //! zones.x             of a feature x that is a scalar in all records: min, max, nulls, nans
 //! metadata            tfarrow.index: the version of the format, the shard, and the summary of its records, as JSON
 //! ```
@@ -24,7 +25,7 @@ use parquet::{
         ArrowSchemaConverter,
         arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves},
     },
-    basic::{Compression, Encoding},
+    basic::{Compression, Encoding, Type as PhysicalType},
     errors::ParquetError,
     file::{
         metadata::KeyValue,
@@ -36,7 +37,7 @@ use parquet::{
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Kind, SummaryState};
 use tfarrow_columnar::checksums::{self, ChecksumWriter};
-use tfarrow_dataset::internals::ShardIdentity;
+use tfarrow_dataset::internals::{AccessPoint, ShardIdentity};
 
 use crate::{
     builder::{BuiltBlock, BuiltBlocks, FRAME_BYTES, IndexBuilder},
@@ -49,6 +50,8 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const KEY: &str = "tfarrow.index";
 /// Rows of a row group, which readers verify and read as a whole.
 const GROUP_BLOCKS: usize = 4096;
+/// Rows of a row group that has access points, of some 10 kB each.
+const GROUP_POINTS: usize = 256;
 
 /// Names of columns.
 pub(crate) const RECORD: &str = "record";
@@ -56,6 +59,7 @@ pub(crate) const RECORDS: &str = "records";
 pub(crate) const OFFSET: &str = "offset";
 pub(crate) const BYTES: &str = "bytes";
 pub(crate) const LENGTHS: &str = "lengths";
+pub(crate) const POINT: &str = "point";
 /// Prefix of the names of columns that are followed by the name of a feature.
 pub(crate) const ZONES: &str = "zones.";
 
@@ -77,16 +81,18 @@ pub(crate) struct IndexHead {
     pub(crate) summary: SummaryState,
 }
 
-/// Writes the index of a shard, once all of its chunks were added.
+/// Writes the index of a shard, once all of its chunks were added. `points` are the access points of
+/// a gzip or zlib file; without them it can be read only from its start to its end.
 ///
 /// # Errors
 /// I/O errors.
 pub fn write_index<W: Write + Send>(
     builder: IndexBuilder,
+    points: Vec<AccessPoint>,
     shard: ShardIdentity,
     output: W,
 ) -> io::Result<W> {
-    let (summary, built) = builder.into_blocks();
+    let (summary, built) = builder.into_blocks(points);
     let head = IndexHead {
         version: VERSION,
         shard,
@@ -108,7 +114,7 @@ pub fn write_index<W: Write + Send>(
 /// # Errors
 /// I/O errors.
 pub fn write_text_index<W: Write>(builder: IndexBuilder, mut output: W) -> io::Result<W> {
-    let (_, built) = builder.into_blocks();
+    let (_, built) = builder.into_blocks(Vec::new());
     let mut lines = Vec::new();
     for block in &built.blocks {
         lines.clear();
@@ -128,7 +134,7 @@ pub(crate) fn write<W: Write + Send>(
     built: &BuiltBlocks,
     output: W,
 ) -> Result<W, ParquetError> {
-    let schema = schema(&built.features);
+    let schema = schema(built);
     let parquet = ArrowSchemaConverter::new().convert(&schema)?;
     let mut writer = SerializedFileWriter::new(
         ChecksumWriter::new(output),
@@ -139,8 +145,14 @@ pub(crate) fn write<W: Write + Send>(
     writer.flush()?;
     writer.inner_mut().begin()?;
     let factory = ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema));
-    for (number, blocks) in built.blocks.chunks(GROUP_BLOCKS).enumerate() {
-        let batch = batch(&schema, &built.features, blocks)?;
+    let rows = match built.points.is_empty() {
+        true => GROUP_BLOCKS,
+        false => GROUP_POINTS,
+    };
+    let mut points = built.points.chunks(rows);
+    for (number, blocks) in built.blocks.chunks(rows).enumerate() {
+        let points = points.next();
+        let batch = batch(&schema, &built.features, blocks, points)?;
         let mut columns = factory.create_column_writers(number)?;
         let mut next = columns.iter_mut();
         for (field, array) in schema.fields().iter().zip(batch.columns()) {
@@ -189,7 +201,7 @@ fn properties(
             .parts()
             .first()
             .is_some_and(|root| root.starts_with(ZONES));
-        if !is_zone {
+        if !is_zone && column.physical_type() == PhysicalType::INT64 {
             properties = properties
                 .set_column_encoding(column.path().clone(), Encoding::DELTA_BINARY_PACKED);
         }
@@ -201,8 +213,8 @@ fn int64(name: &str) -> Field {
     Field::new(name, DataType::Int64, false)
 }
 
-/// The columns of the index of a shard in which these features have zones.
-fn schema(features: &[(String, Kind)]) -> SchemaRef {
+/// The columns of an index.
+fn schema(built: &BuiltBlocks) -> SchemaRef {
     let lengths = DataType::List(Arc::new(int64("element")));
     let mut fields = vec![
         int64(RECORD),
@@ -211,11 +223,21 @@ fn schema(features: &[(String, Kind)]) -> SchemaRef {
         int64(BYTES),
         Field::new(LENGTHS, lengths, false),
     ];
-    for (name, kind) in features {
+    if !built.points.is_empty() {
+        fields.push(Field::new(POINT, DataType::Struct(point_fields()), false));
+    }
+    for (name, kind) in &built.features {
         let zones = DataType::Struct(zone_fields(*kind));
         fields.push(Field::new(format!("{ZONES}{name}"), zones, false));
     }
     Arc::new(Schema::new(fields))
+}
+
+/// The fields of an access point: its place in the decompressed file, in bytes, and in the file, in
+/// bits, and the 32 KiB before it, or nothing.
+fn point_fields() -> Fields {
+    let window = Field::new("window", DataType::Binary, false);
+    vec![int64("offset"), int64("bits"), window].into()
 }
 
 /// The fields of the zones of a feature.
@@ -241,6 +263,7 @@ fn batch(
     schema: &SchemaRef,
     features: &[(String, Kind)],
     blocks: &[BuiltBlock],
+    points: Option<&[AccessPoint]>,
 ) -> Result<RecordBatch, ArrowError> {
     let mut records = Vec::with_capacity(blocks.len());
     let mut first = Vec::with_capacity(blocks.len());
@@ -265,10 +288,31 @@ fn batch(
         Arc::new(Int64Array::from(bytes)),
         Arc::new(lengths.finish()),
     ];
+    if let Some(points) = points {
+        columns.push(Arc::new(point_array(points)?));
+    }
     for (number, (_, kind)) in features.iter().enumerate() {
         columns.push(Arc::new(zone_array(*kind, number, blocks)?));
     }
     RecordBatch::try_new(Arc::clone(schema), columns)
+}
+
+/// The access points of blocks.
+fn point_array(points: &[AccessPoint]) -> Result<StructArray, ArrowError> {
+    let mut offsets = Vec::with_capacity(points.len());
+    let mut bits = Vec::with_capacity(points.len());
+    let mut windows = Vec::with_capacity(points.len());
+    for point in points {
+        offsets.push(point.offset as i64);
+        bits.push(point.bits as i64);
+        windows.push(point.window.as_slice());
+    }
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from(offsets)),
+        Arc::new(Int64Array::from(bits)),
+        Arc::new(BinaryArray::from(windows)),
+    ];
+    StructArray::try_new(point_fields(), columns, None)
 }
 
 /// The zones of the feature `number` in each block.

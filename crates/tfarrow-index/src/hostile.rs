@@ -1,10 +1,13 @@
 //! Indexes that are valid Parquet files with valid checksums, and are wrong about their shard.
 
-use std::{fs, path::Path};
+use std::{fs, io::Write, path::Path};
 
 use proptest::prelude::*;
 use tfarrow_codec::{Kind, Limits, Summary, VerifyCrc, frame};
-use tfarrow_dataset::{ReadOptions, Segment, Shard, SharedReader, resolve};
+use tfarrow_dataset::{
+    Compression, ReadOptions, Segment, Shard, ShardWriter, SharedReader, internals::AccessPoint,
+    resolve,
+};
 
 use crate::{
     Dataset, DatasetOptions, IndexPlace,
@@ -21,13 +24,15 @@ fn payload(n: u8) -> Vec<u8> {
     vec![10, 12, 10, 10, 10, 1, b'x', 18, 5, 26, 3, 10, 1, n & 0x7f]
 }
 
-fn write_shard(folder: &Path) -> Shard {
+fn write_shard(folder: &Path, compression: Compression) -> Shard {
     let mut bytes = Vec::new();
     for n in 0..RECORDS {
         frame::write(&payload(n as u8), &mut bytes);
     }
     let path = folder.join("a");
-    fs::write(&path, bytes).unwrap();
+    let mut writer = ShardWriter::new(Vec::new(), compression);
+    writer.write_all(&bytes).unwrap();
+    fs::write(&path, writer.finish().unwrap()).unwrap();
     resolve(&[path]).unwrap().remove(0)
 }
 
@@ -62,11 +67,62 @@ fn blocks() -> impl Strategy<Value = Vec<BuiltBlock>> {
     })
 }
 
+fn point() -> impl Strategy<Value = AccessPoint> {
+    let bits = prop_oneof![Just(0), Just(80), 0..2000u64, any::<u64>()];
+    let window = prop_oneof![Just(0), Just(100), Just(AccessPoint::WINDOW_BYTES)];
+    (prop_oneof![Just(0), number()], bits, window).prop_map(|(offset, bits, window)| AccessPoint {
+        offset,
+        bits,
+        window: vec![10; window],
+    })
+}
+
 proptest! {
+    #[test]
+    fn wrong_access_points_are_errors_and_no_panics(
+        points in prop::collection::vec(point(), 3),
+        compression in prop_oneof![Just(Compression::Gzip), Just(Compression::Zlib)],
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let shard = write_shard(folder.path(), compression);
+        let mut blocks = Vec::new();
+        for (first, records) in [(0, 20), (20, 20), (40, 10)] {
+            blocks.push(BuiltBlock {
+                first,
+                offset: first * (16 + payload(0).len() as u64),
+                lengths: vec![payload(0).len() as u32; records],
+                zones: Vec::new(),
+            });
+        }
+        let head = IndexHead {
+            version: VERSION,
+            shard: shard.identity().unwrap(),
+            records: RECORDS as u64,
+            summary: Summary::new(0).state(),
+        };
+        let built = BuiltBlocks { features: Vec::new(), blocks, points };
+        let bytes = write(&head, &built, Vec::new()).unwrap();
+        fs::write(folder.path().join("a.tfindex"), bytes).unwrap();
+        let index = IndexPlace::Beside.open(&shard).unwrap().unwrap();
+        let blocks = index.blocks().unwrap();
+        let Ok(points) = index.points(&blocks) else {
+            return Ok(());
+        };
+        let options = ReadOptions::default();
+        let reader = SharedReader::open_blocks(&shard, &options, blocks, points, Box::new(|_| true));
+        let reader = reader.unwrap().unwrap();
+        while let Some(Ok(taken)) = reader.next(None, |taken| taken) {
+            let Segment::Records(records) = taken.segment else { continue };
+            for (number, record) in (records.first()..).zip(records.iter()) {
+                prop_assert_eq!(record, payload(number as u8));
+            }
+        }
+    }
+
     #[test]
     fn wrong_indexes_are_errors_and_no_panics(blocks in blocks(), records in number()) {
         let folder = tempfile::tempdir().unwrap();
-        let shard = write_shard(folder.path());
+        let shard = write_shard(folder.path(), Compression::None);
         let mut summary = Summary::new(0);
         let one = tfarrow_codec::Records::from_payloads([payload(1).as_slice()]).unwrap();
         summary.observe(&one, VerifyCrc::Always).unwrap();
@@ -77,14 +133,18 @@ proptest! {
             records: if records < 2000 { held as u64 } else { records },
             summary: summary.state(),
         };
-        let built = BuiltBlocks { features: vec![("x".to_owned(), Kind::Int64)], blocks };
+        let built = BuiltBlocks {
+            features: vec![("x".to_owned(), Kind::Int64)],
+            blocks,
+            points: Vec::new(),
+        };
         let bytes = write(&head, &built, Vec::new()).unwrap();
         fs::write(folder.path().join("a.tfindex"), bytes).unwrap();
         let index = IndexPlace::Beside.open(&shard).unwrap().unwrap();
         let _ = (index.summary(0, Limits::default()), index.zones("x"), index.lengths());
         if let Ok(blocks) = index.blocks() {
             let options = ReadOptions::default();
-            let reader = SharedReader::open_blocks(&shard, &options, blocks, Box::new(|_| true));
+            let reader = SharedReader::open_blocks(&shard, &options, blocks, Vec::new(), Box::new(|_| true));
             let reader = reader.unwrap().unwrap();
             while let Some(Ok(taken)) = reader.next(None, |taken| taken) {
                 let Segment::Records(records) = taken.segment else { continue };

@@ -2,6 +2,7 @@
 
 use std::{
     fmt, io,
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,12 +13,12 @@ use tfarrow_codec::{Limits, Summary, frame::FrameRange};
 use tfarrow_columnar::{ParquetFile, row_group_rows};
 use tfarrow_dataset::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    internals::{ShardIdentity, shown},
+    internals::{AccessPoint, ShardIdentity, shown},
 };
 
-use crate::builder::{FRAME_BYTES, MOST_BLOCK_BYTES};
+use crate::builder::{FRAME_BYTES, MOST_BLOCK_BYTES, MOST_SKIPPED};
 use crate::file::{
-    BYTES, IndexHead, IndexVersion, KEY, LENGTHS, OFFSET, RECORD, RECORDS, VERSION, ZONES,
+    BYTES, IndexHead, IndexVersion, KEY, LENGTHS, OFFSET, POINT, RECORD, RECORDS, VERSION, ZONES,
 };
 
 /// The index of a shard, which is open.
@@ -209,6 +210,60 @@ impl OpenIndex {
         Ok(blocks)
     }
 
+    /// The access points of a gzip or zlib file, among them those before each of these blocks; none for
+    /// other shards. They are in the order of the file.
+    ///
+    /// # Errors
+    /// As [`blocks`](Self::blocks).
+    pub fn points(&self, wanted: &[FrameRange]) -> Result<Vec<AccessPoint>> {
+        let mut points: Vec<AccessPoint> = Vec::new();
+        let has_points = self.parquet.stored_schema().index_of(POINT).is_ok();
+        let (true, Some(first), Some(last)) = (has_points, wanted.first(), wanted.last()) else {
+            return Ok(points);
+        };
+        let blocks = self.blocks()?;
+        let begin = blocks.partition_point(|block| block.first < first.first);
+        let end = blocks.partition_point(|block| block.first <= last.first);
+        let (groups, row) = self.groups_of(begin..end);
+        let mut blocks = blocks.get(row..).unwrap_or_default().iter();
+        for batch in self.columns_of(groups, &[POINT])? {
+            let batch = batch?;
+            for point in
+                points_of(&batch).ok_or_else(|| self.damaged("a column has another type"))?
+            {
+                let offset = blocks.next().map_or(0, |block| block.offset);
+                let is_after = points.last().is_none_or(|last| last.offset <= point.offset);
+                let is_before = point.offset <= offset && offset - point.offset <= MOST_SKIPPED;
+                let is_window = [0, AccessPoint::WINDOW_BYTES].contains(&point.window.len());
+                if !is_after || !is_before || !is_window {
+                    return Err(self.damaged("an access point is not before its block"));
+                }
+                if points.last() != Some(&point) {
+                    points.push(point);
+                }
+            }
+        }
+        Ok(points)
+    }
+
+    /// The row groups with these rows, and the first row of the first of them.
+    fn groups_of(&self, rows: Range<usize>) -> (Range<usize>, usize) {
+        let mut groups = 0..0;
+        let mut first_row = 0;
+        let mut row = 0;
+        for (number, group) in self.parquet.groups().iter().enumerate() {
+            let end = row + group.num_rows().max(0) as usize;
+            if end <= rows.start {
+                groups = number + 1..number + 1;
+                first_row = end;
+            } else if row < rows.end {
+                groups.end = number + 1;
+            }
+            row = end;
+        }
+        (groups, first_row)
+    }
+
     /// The number of bytes of the payload of each record.
     ///
     /// # Errors
@@ -288,7 +343,16 @@ impl OpenIndex {
     }
 
     /// The rows of these columns.
-    fn columns(&self, names: &[&str]) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+    fn columns(&self, names: &[&str]) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+        self.columns_of(0..self.parquet.groups().len(), names)
+    }
+
+    /// The rows of these columns in some row groups.
+    fn columns_of(
+        &self,
+        groups: Range<usize>,
+        names: &[&str],
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
         let schema = self.parquet.stored_schema();
         let mut wanted = Vec::with_capacity(names.len());
         for name in names {
@@ -299,7 +363,6 @@ impl OpenIndex {
         }
         wanted.sort_unstable();
         let parquet = self.parquet.clone().with_columns(Some(wanted.into()));
-        let groups = 0..parquet.groups().len();
         row_group_rows(&self.file, &parquet, groups)
     }
 
@@ -325,6 +388,23 @@ fn integers<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b Int64Array> {
 fn number(column: &Int64Array, row: usize) -> u64 {
     // A negative number becomes a large one, which follows no block.
     column.value(row) as u64
+}
+
+/// The access points of some rows; `None` if the column has another type.
+fn points_of(batch: &RecordBatch) -> Option<Vec<AccessPoint>> {
+    let rows = batch.column_by_name(POINT)?.as_struct_opt()?;
+    let offsets: &Int64Array = rows.column_by_name("offset")?.as_primitive_opt()?;
+    let bits: &Int64Array = rows.column_by_name("bits")?.as_primitive_opt()?;
+    let windows = rows.column_by_name("window")?.as_binary_opt::<i32>()?;
+    let mut points = Vec::with_capacity(batch.num_rows());
+    for row in 0..batch.num_rows() {
+        points.push(AccessPoint {
+            offset: number(offsets, row),
+            bits: number(bits, row),
+            window: windows.value(row).to_vec(),
+        });
+    }
+    Some(points)
 }
 
 /// Reads the metadata of an index, and checks that it is the index of `shard`.

@@ -13,8 +13,8 @@ use std::{
 use tfarrow_codec::{OnError, Records};
 use tfarrow_dataset::{
     Compression, Error, ErrorKind, OnProgress, OutputFile, PartialTail, ReadOptions, Result,
-    Segment, Shard, SharedReader, Taken,
-    internals::{Lock, Payload, ShardIdentity, on_threads},
+    Segment, Shard, ShardReader, SharedReader, Taken,
+    internals::{CollectedPoints, Lock, Payload, ShardIdentity, on_threads},
 };
 use tfarrow_index::{
     IndexBuilder, IndexFault, IndexForm, IndexPlace, IndexWorker, UnusableIndex, write_index,
@@ -25,6 +25,9 @@ use crate::crew::{Crew, Member, Task};
 
 /// Number of bytes of a chunk, which becomes a block of the index. SQL scans read as many at a time.
 const CHUNK_BYTES: usize = 1 << 20;
+/// Number of bytes of a chunk of a gzip or zlib file. Blocks of several chunks begin at the first one
+/// after an access point, and the bytes between both are inflated in vain.
+const COMPRESSED_CHUNK_BYTES: usize = 128 << 10;
 
 /// Options of indexing.
 #[derive(Clone, Debug)]
@@ -128,7 +131,10 @@ struct ShardIndexing<'a> {
 
 /// The state of a shard.
 enum IndexingState {
-    Unopened,
+    Unopened {
+        /// Whether access points are collected if it is a gzip or zlib file.
+        collects: bool,
+    },
     Open(Box<OpenIndexing>),
     /// Its index was written or kept, or cannot be written.
     Ended,
@@ -142,6 +148,8 @@ struct OpenIndexing {
     /// Whether a file of the target's name is replaced.
     replaces: bool,
     builder: IndexBuilder,
+    /// The access points of a gzip or zlib file, if they are collected.
+    points: Option<CollectedPoints>,
     /// Number of threads that read the shard.
     threads: usize,
     /// Number of chunks that threads have taken.
@@ -190,26 +198,36 @@ impl<'a> ShardIndexing<'a> {
         Self {
             shard,
             options,
-            state: Lock::new(IndexingState::Unopened),
+            state: Lock::new(IndexingState::Unopened { collects: true }),
         }
     }
 
     /// Reads the shard together with other threads. The last of them writes the index and returns
     /// the result; the others return `None`.
     fn join(&self, indexing: &Indexing<'_>) -> Result<Option<Indexed>> {
+        loop {
+            match self.join_once(indexing)? {
+                Joined::Again => {}
+                Joined::Left => return Ok(None),
+                Joined::Indexed(indexed) => return Ok(Some(indexed)),
+            }
+        }
+    }
+
+    fn join_once(&self, indexing: &Indexing<'_>) -> Result<Joined> {
         let reader = {
             let mut state = self.state.lock();
-            if matches!(*state, IndexingState::Unopened) {
+            if let IndexingState::Unopened { collects } = *state {
                 *state = IndexingState::Ended;
-                match self.open() {
+                match self.open(collects) {
                     Ok(Opened::ToRead(open)) => *state = IndexingState::Open(open),
-                    Ok(Opened::Kept(kept)) => return Ok(Some(kept)),
+                    Ok(Opened::Kept(kept)) => return Ok(Joined::Indexed(kept)),
                     Err(error) if error.is_machine() => return Err(error),
-                    Err(error) => return Ok(Some(Indexed::Failed(error))),
+                    Err(error) => return Ok(Joined::Indexed(Indexed::Failed(error))),
                 }
             }
             let IndexingState::Open(open) = &mut *state else {
-                return Ok(None);
+                return Ok(Joined::Left);
             };
             open.threads += 1;
             Arc::clone(&open.reader)
@@ -220,7 +238,7 @@ impl<'a> ShardIndexing<'a> {
     }
 
     /// Opens the shard, unless its index can be kept.
-    fn open(&self) -> Result<Opened> {
+    fn open(&self, collects: bool) -> Result<Opened> {
         let Self { shard, options, .. } = self;
         let Some(target) = options.place.path_of(shard, options.form) else {
             return Err(Error::new(&shard.path, ErrorKind::Usage(NO_PLACE)));
@@ -248,8 +266,12 @@ impl<'a> ShardIndexing<'a> {
         if !replaces && matches!(target.try_exists(), Ok(true)) {
             return Err(Error::new(target, ErrorKind::Exists));
         }
+        let chunk_bytes = match shard.compression() {
+            Some(Compression::Gzip | Compression::Zlib) => COMPRESSED_CHUNK_BYTES,
+            _ => CHUNK_BYTES,
+        };
         let read = ReadOptions {
-            chunk_bytes: CHUNK_BYTES,
+            chunk_bytes,
             on_error: OnError::Fail,
             partial_tail: PartialTail::Fail,
             ..options.read
@@ -260,9 +282,17 @@ impl<'a> ShardIndexing<'a> {
         if options.form == IndexForm::Dali && shard.compression() != Some(Compression::None) {
             return Err(Error::new(&shard.path, ErrorKind::Usage(COMPRESSED)));
         }
-        let reader = Arc::new(SharedReader::open(&shard, &read)?);
+        let collecting = match collects {
+            true => ShardReader::open_collecting(&shard, &read)?,
+            false => None,
+        };
+        let (reader, points) = match collecting {
+            Some((reader, points)) => (SharedReader::from(reader), Some(points)),
+            None => (SharedReader::open(&shard, &read)?, None),
+        };
         Ok(Opened::ToRead(Box::new(OpenIndexing {
-            reader,
+            reader: Arc::new(reader),
+            points,
             identity,
             target,
             form: options.form,
@@ -323,10 +353,10 @@ impl<'a> ShardIndexing<'a> {
     }
 
     /// Ends the work of a thread. The last one writes the index.
-    fn leave(&self, read: Result<()>, worker: &IndexWorker) -> Result<Option<Indexed>> {
+    fn leave(&self, read: Result<()>, worker: &IndexWorker) -> Result<Joined> {
         let mut state = self.state.lock();
         let IndexingState::Open(open) = &mut *state else {
-            return Ok(None);
+            return Ok(Joined::Left);
         };
         open.threads -= 1;
         if let Err(error) = read.and_then(|()| open.builder.merge(worker)) {
@@ -339,16 +369,23 @@ impl<'a> ShardIndexing<'a> {
             }
         }
         if open.threads > 0 {
-            return Ok(None);
+            return Ok(Joined::Left);
         }
         let IndexingState::Open(open) = mem::replace(&mut *state, IndexingState::Ended) else {
-            return Ok(None);
+            return Ok(Joined::Left);
         };
-        drop(state);
         match open.error {
-            None => open.write().map(Some),
+            None => {
+                drop(state);
+                open.write().map(Joined::Indexed)
+            }
             Some(error) if ends_all(&error) => Err(error),
-            Some(error) => Ok(Some(Indexed::Failed(error))),
+            // The reader that collects access points is stricter, and its errors are other ones.
+            Some(_) if open.points.is_some() => {
+                *state = IndexingState::Unopened { collects: false };
+                Ok(Joined::Again)
+            }
+            Some(error) => Ok(Joined::Indexed(Indexed::Failed(error))),
         }
     }
 }
@@ -363,6 +400,15 @@ const NO_PLACE: &str = "only a file, and an object without a query in its URL, c
 const EVENTS: &str = "files of TensorBoard have no index, because they may still be written";
 const COMPRESSED: &str = "a compressed file has no text index, because its readers read plain files only: decompress it first";
 
+/// What a thread has to do after it has read a part of a shard.
+enum Joined {
+    /// Other threads still read.
+    Left,
+    /// The shard has to be read again.
+    Again,
+    Indexed(Indexed),
+}
+
 /// A shard that was opened.
 enum Opened {
     ToRead(Box<OpenIndexing>),
@@ -376,14 +422,16 @@ impl OpenIndexing {
             identity,
             target,
             builder,
+            points,
             form,
             replaces,
             ..
         } = *self;
+        let points = points.map_or_else(Vec::new, |points| points.take());
         let records = builder.records();
         let output = OutputFile::create(&target, replaces)?;
         let written = match form {
-            IndexForm::Tfindex => write_index(builder, identity, output),
+            IndexForm::Tfindex => write_index(builder, points, identity, output),
             IndexForm::Dali => write_text_index(builder, output),
         };
         let output = written

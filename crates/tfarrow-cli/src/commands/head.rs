@@ -148,9 +148,10 @@ impl Printer {
             let mut blocks = index.blocks()?;
             blocks.retain(|block| block.first + block.records as u64 > self.before);
             let skipped = blocks.first().map_or(0, |block| block.first);
-            if let Some(reader) =
-                SharedReader::open_blocks(shard, &self.read, blocks, Box::new(|_| true))?
-            {
+            let points = index.points(&blocks)?;
+            let is_wanted = Box::new(|_: &_| true);
+            let opened = SharedReader::open_blocks(shard, &self.read, blocks, points, is_wanted)?;
+            if let Some(reader) = opened {
                 self.before -= skipped;
                 return Ok(Some(reader));
             }

@@ -12,9 +12,9 @@ use datafusion::{
     common::{
         Column, Result, ScalarValue,
         pruning::PruningStatistics,
-        tree_node::{Transformed, TransformedResult, TreeNode},
+        tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion},
     },
-    physical_expr::ScalarFunctionExpr,
+    physical_expr::{ScalarFunctionExpr, expressions::Column as PhysicalColumn},
     physical_expr_common::physical_expr::snapshot_generation,
     physical_optimizer::pruning::PruningPredicateBuilder,
     physical_plan::PhysicalExpr,
@@ -190,16 +190,39 @@ impl BlockFilter {
     }
 }
 
+/// The argument of a call of [`NORMALIZE`]; `None` for other expressions.
+fn normalized(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
+    let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
+    match (call.name(), call.args()) {
+        (NORMALIZE, [value]) => Some(value),
+        _ => None,
+    }
+}
+
+/// The columns that a predicate uses, of which the values are not those that [`NORMALIZE`] returns.
+fn raw_columns(predicate: &Arc<dyn PhysicalExpr>) -> Result<HashSet<usize>> {
+    let mut raw = HashSet::new();
+    predicate.apply(|expr| {
+        if let Some(value) = normalized(expr)
+            && value.is::<PhysicalColumn>()
+        {
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        if let Some(column) = expr.downcast_ref::<PhysicalColumn>() {
+            raw.insert(column.index());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(raw)
+}
+
 /// Replaces the calls of [`NORMALIZE`] by their arguments: the bounds of floats are those of
 /// normalized and of other floats.
 fn without_normalize(predicate: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
     predicate
-        .transform_up(|expr| {
-            let call = expr.downcast_ref::<ScalarFunctionExpr>();
-            match call.map(|call| (call.name(), call.args())) {
-                Some((NORMALIZE, [value])) => Ok(Transformed::yes(Arc::clone(value))),
-                _ => Ok(Transformed::no(expr)),
-            }
+        .transform_up(|expr| match normalized(&expr).map(Arc::clone) {
+            Some(value) => Ok(Transformed::yes(value)),
+            None => Ok(Transformed::no(expr)),
         })
         .data()
 }
@@ -214,6 +237,8 @@ impl BlockZones {
         columns: &Arc<Columns>,
     ) -> Result<Self, Error> {
         let mut of_columns = HashMap::new();
+        // Without them, no float is known to be normalized.
+        let raw = raw_columns(predicate).ok();
         for column in datafusion::physical_expr::utils::collect_columns(predicate) {
             let Some(field) = columns.schema().fields().get(column.index()) else {
                 continue;
@@ -229,7 +254,12 @@ impl BlockZones {
                 // A cast may change values, and gives records without the feature a default.
                 _ if columns.is_cast(column.index()) => None,
                 None | Some(Role::Feature | Role::Context) => match index.zones(name)? {
-                    Some(zones) => ColumnZones::of_feature(&zones, field.data_type()),
+                    Some(zones) => {
+                        let is_normalized = raw
+                            .as_ref()
+                            .is_some_and(|raw| !raw.contains(&column.index()));
+                        ColumnZones::of_feature(&zones, field.data_type(), is_normalized)
+                    }
                     None => None,
                 },
                 Some(_) => None,
@@ -262,9 +292,9 @@ fn places(blocks: &[FrameRange], bounds: impl Fn(&FrameRange) -> (u64, u64)) -> 
 }
 
 impl ColumnZones {
-    /// The zones of a feature as those of a column of this type; `None` if the values of the column
-    /// are others.
-    fn of_feature(zones: &FeatureZones, data_type: &DataType) -> Option<Self> {
+    /// The zones of a feature as those of a column of this type, all of whose floats are normalized,
+    /// or not; `None` if the values of the column are others.
+    fn of_feature(zones: &FeatureZones, data_type: &DataType, is_normalized: bool) -> Option<Self> {
         let is_same = match (zones.min.data_type(), data_type) {
             (DataType::Int64, DataType::Int64) => true,
             (DataType::Float32, DataType::Float32) => true,
@@ -279,7 +309,7 @@ impl ColumnZones {
         let nulls = zones.nulls.iter();
         let nulls = UInt64Array::from_iter(nulls.map(|count| Some(count? as u64)));
         let [min, max] = match &zones.nans {
-            Some(nans) => float_bounds(zones, nans)?,
+            Some(nans) => float_bounds(zones, nans, is_normalized)?,
             None => [Arc::clone(&zones.min), Arc::clone(&zones.max)],
         };
         Some(Self {
@@ -302,27 +332,44 @@ impl ColumnZones {
 }
 
 /// The bounds of floats in the order of their bits, in which both NaNs and both zeros differ, that
-/// are also bounds where they are equal. Blocks with NaN have none.
-fn float_bounds(zones: &FeatureZones, nans: &arrow_array::Int64Array) -> Option<[ArrayRef; 2]> {
+/// are also bounds where they are equal. NaN is above all other floats if it is normalized, and may
+/// be below them otherwise: blocks with NaN have no bounds then.
+fn float_bounds(
+    zones: &FeatureZones,
+    nans: &arrow_array::Int64Array,
+    is_normalized: bool,
+) -> Option<[ArrayRef; 2]> {
     let min = zones.min.as_any().downcast_ref::<Float32Array>()?;
     let max = zones.max.as_any().downcast_ref::<Float32Array>()?;
     let mut bounds = [Vec::with_capacity(min.len()), Vec::with_capacity(max.len())];
     for row in 0..min.len() {
-        let is_known = nans.value(row) == 0 && min.is_valid(row) && max.is_valid(row);
-        let least = if min.value(row) == 0.0 {
-            -0.0
-        } else {
-            min.value(row)
-        };
+        let has_numbers = min.is_valid(row) && max.is_valid(row);
+        let has_nan = nans.value(row) != 0;
+        if has_nan && is_normalized {
+            let least = if has_numbers {
+                least_of(min.value(row))
+            } else {
+                f32::NAN
+            };
+            bounds[0].push(Some(least));
+            bounds[1].push(Some(f32::NAN));
+            continue;
+        }
+        let is_known = has_numbers && !has_nan;
         let largest = if max.value(row) == 0.0 {
             0.0
         } else {
             max.value(row)
         };
-        bounds[0].push(is_known.then_some(least));
+        bounds[0].push(is_known.then(|| least_of(min.value(row))));
         bounds[1].push(is_known.then_some(largest));
     }
     Some(bounds.map(|bounds| Arc::new(Float32Array::from(bounds)) as ArrayRef))
+}
+
+/// The least float that is equal to this one.
+fn least_of(value: f32) -> f32 {
+    if value == 0.0 { -0.0 } else { value }
 }
 
 impl PruningStatistics for BlockZones {

@@ -74,17 +74,16 @@ impl ScanInput {
         let Self::Shard(shard, Some(index)) = self else {
             return Ok(None);
         };
-        if shard.compression() != Some(Compression::None) {
-            return Ok(None);
-        }
         let index = index.open(shard)?;
         let blocks = find(&index).map_err(UnusableIndex::of_error)?;
-        if blocks.is_whole(index.records()) {
+        // A compressed file is inflated by several threads, each from another access point on.
+        if shard.compression() == Some(Compression::None) && blocks.is_whole(index.records()) {
             return Ok(None);
         }
         let wanted = blocks.wanted();
+        let points = index.points(&wanted).map_err(UnusableIndex::of_error)?;
         let is_wanted = Box::new(move |block: &FrameRange| blocks.wants(block));
-        let opened = SharedReader::open_blocks(shard, options, wanted, is_wanted);
+        let opened = SharedReader::open_blocks(shard, options, wanted, points, is_wanted);
         Ok(opened.unwrap_or_default())
     }
 

@@ -24,7 +24,7 @@ use crate::{Compression, error::Damage};
 /// [`HARMLESS`].
 const AGAIN: u64 = 8;
 /// Number of decompressed bytes that any file may have, whatever its compression ratio.
-const HARMLESS: u64 = 64 << 20;
+pub(crate) const HARMLESS: u64 = 64 << 20;
 /// Messages for errors at the end of a gzip member, each with the number of bytes of the member
 /// after the wrong field.
 const AT_END: [(&str, usize); 2] = [("incorrect data check", 4), ("incorrect length check", 0)];
@@ -65,6 +65,12 @@ enum InflateState {
     Searching,
     /// At the end.
     Ended,
+}
+
+/// Whether so many decompressed bytes of so many compressed ones are a decompression bomb. `ratio` is
+/// their largest allowed ratio.
+pub(crate) fn is_bomb(inflated: u64, used: u64, ratio: u64) -> bool {
+    inflated > HARMLESS && inflated / ratio.max(1) > used
 }
 
 impl Inflate {
@@ -160,7 +166,7 @@ impl Inflate {
     /// Notes a decompression bomb as damage.
     fn check_ratio(&mut self, input: &StoredInput) {
         let used = input.bytes - self.waiting() as u64;
-        if self.inflated > HARMLESS && self.inflated / self.ratio.max(1) > used {
+        if is_bomb(self.inflated, used, self.ratio) {
             self.held.clear_doubts();
             self.damage = Some(Damage::Bomb { limit: self.ratio });
         }

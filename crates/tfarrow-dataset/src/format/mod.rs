@@ -10,7 +10,7 @@
 
 mod decompressor;
 mod doubts;
-mod inflate;
+pub(crate) mod inflate;
 mod input;
 pub(crate) mod magic;
 mod members;

@@ -1,4 +1,4 @@
-//! Some blocks of a plain file, whose places are known, read by several threads.
+//! Some blocks of a shard, whose places are known, read by several threads.
 //!
 //! ```text
 //! thread 1: take block 0 ─▶ read ─────▶ enter ─▶ use its records ─▶ take block 7 ─▶ ..
@@ -10,9 +10,9 @@ use std::{
     thread,
 };
 
-use tfarrow_codec::{Records, frame::FrameRange};
+use tfarrow_codec::{Limits, Records, frame::FrameRange};
 
-use super::frame_ranges::RangeFile;
+use super::{frame_ranges::RangeCutter, random_access::RandomAccess};
 use crate::{
     Result,
     lock::{Lock, wait_while},
@@ -21,9 +21,10 @@ use crate::{
 /// Decides whether a block is read, when a thread is about to read it.
 pub type IsWanted = dyn Fn(&FrameRange) -> bool + Send + Sync;
 
-/// Blocks of a plain file.
+/// Blocks of a shard.
 pub(super) struct BlockReader {
-    file: RangeFile,
+    access: RandomAccess,
+    cutter: RangeCutter,
     is_wanted: Box<IsWanted>,
     state: Lock<BlockTurns>,
     /// Notified at the end of each turn.
@@ -42,9 +43,15 @@ struct BlockTurns {
 }
 
 impl BlockReader {
-    pub(super) fn new(file: RangeFile, blocks: Vec<FrameRange>, is_wanted: Box<IsWanted>) -> Self {
+    pub(super) fn new(
+        access: RandomAccess,
+        limits: Limits,
+        blocks: Vec<FrameRange>,
+        is_wanted: Box<IsWanted>,
+    ) -> Self {
         Self {
-            file,
+            cutter: RangeCutter::new(access.shard(), limits),
+            access,
             is_wanted,
             state: Lock::new(BlockTurns {
                 left: blocks.into_iter(),
@@ -65,7 +72,10 @@ impl BlockReader {
     ) -> Option<T> {
         let _guard = PanickedBlock(self);
         let (number, block) = self.take()?;
-        let read = self.file.read(&block, memory);
+        let most = self.access.most_bytes();
+        let read = self.cutter.read(&block, memory, most, |bytes| {
+            self.access.reader().read_at(block.offset, bytes)
+        });
         let mut turns = self.turn(number);
         if turns.done {
             return None;

@@ -10,7 +10,7 @@
 //! The ranges lie in the chunks in which a [`ShardReader`] reads the file, so that both give the
 //! same batches.
 
-use std::{io, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc};
 
 use arrow_buffer::Buffer;
 use tfarrow_codec::{
@@ -39,10 +39,17 @@ pub struct FrameRanges {
 #[derive(Debug)]
 pub struct RangeFile {
     file: PositionedFile,
+    cutter: RangeCutter,
+    shard: Shard,
+}
+
+/// Cuts the bytes of ranges into records.
+#[derive(Debug)]
+pub(super) struct RangeCutter {
+    path: PathBuf,
     limits: Limits,
     /// The features that all records have by the folders of the shard.
     shared: SharedFeatures,
-    shard: Shard,
 }
 
 /// The way to read a shard.
@@ -134,7 +141,7 @@ impl FrameRanges {
         if returned > 0 {
             match reader.segment()? {
                 Some(Segment::Records(records)) if records.len() as u64 == returned => {}
-                _ => return Err(self.file.changed()),
+                _ => return Err(self.file.cutter.changed()),
             }
         }
         Ok((reader, offset))
@@ -142,21 +149,10 @@ impl FrameRanges {
 }
 
 impl RangeFile {
-    /// Opens a shard; `None` if it can be read only from its start to its end.
-    ///
-    /// # Errors
-    /// An I/O error, as [`ShardReader::open`].
-    pub(super) fn open(shard: &Shard, options: &ReadOptions) -> Result<Option<Self>> {
-        let reader = ShardReader::open(shard, options)?;
-        let file = PositionedFile::of(&reader, shard)?;
-        Ok(file.map(|file| Self::new(file, shard, options.limits)))
-    }
-
     fn new(file: PositionedFile, shard: &Shard, limits: Limits) -> Self {
         Self {
             file,
-            limits,
-            shared: shard.shared_features(),
+            cutter: RangeCutter::new(shard, limits),
             shard: shard.clone(),
         }
     }
@@ -165,17 +161,49 @@ impl RangeFile {
     ///
     /// # Errors
     /// An I/O error, and a file that was changed since the records were found.
-    pub fn read(&self, range: &FrameRange, mut memory: Vec<u8>) -> Result<Records> {
+    pub fn read(&self, range: &FrameRange, memory: Vec<u8>) -> Result<Records> {
+        self.cutter.read(range, memory, self.file.size(), |bytes| {
+            self.file.read_at(range.offset, bytes)
+        })
+    }
+
+    /// Checks that the file has not become shorter: the data after the last header was not read.
+    pub(super) fn check_size(&self) -> Result<()> {
+        self.file.check_size()
+    }
+}
+
+impl RangeCutter {
+    pub(super) fn new(shard: &Shard, limits: Limits) -> Self {
+        Self {
+            path: shard.path.clone(),
+            limits,
+            shared: shard.shared_features(),
+        }
+    }
+
+    /// Reads the records of a range into `memory` by `read`. The file has at most `most` bytes.
+    ///
+    /// # Errors
+    /// Those of `read`, and a file that was changed since the records were found.
+    pub(super) fn read(
+        &self,
+        range: &FrameRange,
+        mut memory: Vec<u8>,
+        most: u64,
+        read: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<Records> {
         // An index may be wrong. No memory is allocated for more than the file has.
         let end = range.offset.checked_add(range.bytes as u64);
-        if end.is_none_or(|end| end > self.file.size()) || range.records > range.bytes {
+        if end.is_none_or(|end| end > most) || range.records > range.bytes {
             return Err(self.changed());
         }
         if memory.len() < range.bytes || memory.len() / 2 > range.bytes {
-            memory = vec![0; range.bytes];
+            // Most later ranges fit into this room as well.
+            memory = vec![0; range.bytes + range.bytes / 8];
         }
         let bytes = memory.get_mut(..range.bytes).unwrap_or_default();
-        self.file.read_at(range.offset, bytes)?;
+        read(bytes)?;
         let mut spans = Vec::with_capacity(range.records);
         let mut framer = Framer::new(self.limits).at(range.first, range.offset);
         let cut = framer.cut_at(bytes, range.offset, &mut spans);
@@ -186,14 +214,9 @@ impl RangeFile {
         Ok(records.with_shared_features(&self.shared))
     }
 
-    /// Checks that the file has not become shorter: the data after the last header was not read.
-    pub(super) fn check_size(&self) -> Result<()> {
-        self.file.check_size()
-    }
-
     fn changed(&self) -> Error {
         Error::io(
-            self.file.path(),
+            &self.path,
             io::Error::other("the file was changed while it was read"),
         )
     }

@@ -1,6 +1,7 @@
 //! Reading of shards: records of one thread, records of several threads, records by their offsets,
-//! batches, pieces of files, and the number of records.
+//! gzip files at any position, batches, pieces of files, and the number of records.
 
+pub(crate) mod access_points;
 pub(crate) mod batch_reader;
 pub(crate) mod block_reader;
 pub(crate) mod count;

@@ -24,9 +24,27 @@ impl PositionedFile {
     /// # Errors
     /// An I/O error, and a file that has become shorter since it was listed.
     pub(super) fn of(reader: &ShardReader, shard: &Shard) -> Result<Option<Self>> {
-        let is_plain =
-            reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
-        if !is_plain || cfg!(not(unix)) {
+        match reader.compression() {
+            Compression::None => Self::local(shard),
+            Compression::Gzip | Compression::Zlib | Compression::Snappy => Ok(None),
+        }
+    }
+
+    /// Opens the stored bytes of the gzip or zlib file that `reader` has begun to read; `None` for
+    /// other shards.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub(super) fn compressed(reader: &ShardReader, shard: &Shard) -> Result<Option<Self>> {
+        match reader.compression() {
+            Compression::Gzip | Compression::Zlib => Self::local(shard),
+            Compression::None | Compression::Snappy => Ok(None),
+        }
+    }
+
+    /// Opens a file on this machine; `None` if the shard is none, or cannot be read at any position.
+    fn local(shard: &Shard) -> Result<Option<Self>> {
+        if shard.is_stream() || shard.is_remote() || cfg!(not(unix)) {
             return Ok(None);
         }
         let file = Self::open(shard).map_err(|error| Error::io(&shard.path, error))?;
@@ -73,14 +91,26 @@ impl PositionedFile {
         let failed = |error| Error::io(&self.path, error);
         let mut filled = 0;
         while let Some(rest) = to.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match read_at(&self.file, rest, at + filled as u64) {
+            match self.read_some_at(at + filled as u64, rest) {
                 Ok(0) => return check_size(at + filled as u64, self.size).map_err(failed),
                 Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(error)),
             }
         }
         Ok(())
+    }
+
+    /// Reads bytes at `at` into `to`. Returns their number, 0 at the end of the file.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub(super) fn read_some_at(&self, at: u64, to: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match read_at(&self.file, to, at) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
     }
 }
 

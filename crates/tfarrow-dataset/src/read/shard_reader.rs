@@ -11,6 +11,10 @@ use std::{
     io::Read,
     mem,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arrow_buffer::Buffer;
@@ -114,6 +118,8 @@ pub struct ShardReader {
     lost: DamageReport,
     /// The features that all records have by the folders of the shard.
     shared: SharedFeatures,
+    /// Number of stored bytes that were read, if another reader decompresses them.
+    stored: Option<Arc<AtomicU64>>,
 }
 
 /// The progress of reading a shard.
@@ -209,6 +215,7 @@ impl ShardReader {
             partial_tail,
             lost,
             shared: SharedFeatures::default(),
+            stored: None,
         }
     }
 
@@ -259,6 +266,20 @@ impl ShardReader {
     ) -> Self {
         let mut reader = Self::of_stream(Stream::plain(source), path, options);
         reader.buffer = reader.buffer.starting_at(0, offset);
+        reader
+    }
+
+    /// Reads the records of `source`, which are those of a compressed file from its start on. `stored`
+    /// is the number of stored bytes that were read for them.
+    pub(super) fn of_inflated(
+        source: Box<dyn Read + Send>,
+        shard: &Shard,
+        options: &ReadOptions,
+        stored: Arc<AtomicU64>,
+    ) -> Self {
+        let mut reader = Self::of_plain(source, shard.path.clone(), options, 0);
+        reader.shared = shard.shared_features();
+        reader.stored = Some(stored);
         reader
     }
 
@@ -478,7 +499,10 @@ impl ShardReader {
 
     /// Number of bytes of the shard, as it is stored, that were read so far.
     pub fn bytes_read(&self) -> u64 {
-        self.stream.used_bytes()
+        match &self.stored {
+            Some(stored) => stored.load(Ordering::Relaxed),
+            None => self.stream.used_bytes(),
+        }
     }
 
     /// The shard's path, or the name that it was given.

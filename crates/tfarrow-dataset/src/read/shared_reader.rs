@@ -27,9 +27,10 @@ use tfarrow_codec::{
 };
 
 use super::{
+    access_points::AccessPoint,
     block_reader::{BlockReader, IsWanted},
-    frame_ranges::RangeFile,
     positioned_file::PositionedFile,
+    random_access::RandomAccess,
 };
 use crate::{
     Error, ErrorKind, PartialTail, ReadOptions, Result, Segment, Shard, ShardReader,
@@ -76,9 +77,9 @@ impl SharedReader {
         )))))
     }
 
-    /// Opens a shard of which some blocks are read, whose places are known from an index. `is_wanted`
-    /// decides about each block before it is read. `None` if the shard can be read only from its
-    /// start to its end.
+    /// Opens a shard of which some blocks are read, whose places are known from an index. `points` are
+    /// access points before the blocks of a gzip or zlib file. `is_wanted` decides about each block
+    /// before it is read. `None` if the shard can be read only from its start to its end.
     ///
     /// A block that is not at its place is an error: the file was changed.
     ///
@@ -88,12 +89,16 @@ impl SharedReader {
         shard: &Shard,
         options: &ReadOptions,
         blocks: Vec<FrameRange>,
+        points: Vec<AccessPoint>,
         is_wanted: Box<IsWanted>,
     ) -> Result<Option<Self>> {
-        let file = RangeFile::open(shard, options)?;
-        Ok(file.map(|file| {
+        let access = RandomAccess::open(shard, options, points)?;
+        Ok(access.map(|access| {
             Self(Access::Blocks(Box::new(BlockReader::new(
-                file, blocks, is_wanted,
+                access,
+                options.limits,
+                blocks,
+                is_wanted,
             ))))
         }))
     }

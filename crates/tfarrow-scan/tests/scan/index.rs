@@ -102,8 +102,9 @@ fn fault(shard: &Shard) -> IndexFault {
 #[test]
 fn every_record_is_in_a_block_whose_zones_hold_its_values() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = rows(20_000);
-    for compression in [Compression::None, Compression::Gzip] {
+    // A block of a compressed file has some 4 MiB.
+    for (compression, count) in [(Compression::None, 20_000), (Compression::Gzip, 60_000)] {
+        let rows = rows(count as i64);
         let shard = write(folder.path(), "a", &rows, compression);
         let mut files = Vec::new();
         for threads in [1, 3] {
@@ -114,16 +115,13 @@ fn every_record_is_in_a_block_whose_zones_hold_its_values() {
             let indexed = run(std::slice::from_ref(&shard), &options);
             assert!(matches!(
                 indexed[..],
-                [Indexed::Written {
-                    records: 20_000,
-                    ..
-                }]
+                [Indexed::Written { records, .. }] if records == count
             ));
             files.push(fs::read(path_of(&shard)).unwrap());
         }
         assert!(files[0] == files[1], "the index depends on the threads");
         let index = opened(&shard);
-        assert_eq!(index.records(), 20_000);
+        assert_eq!(index.records(), count);
         let lengths = index.lengths().unwrap();
         let payloads: Vec<_> = rows.iter().map(|row| payload(row).len() as u32).collect();
         assert_eq!(lengths, payloads);
@@ -448,9 +446,10 @@ fn a_corrupt_record_that_is_taken_has_its_place_in_the_error() {
 }
 
 #[test]
-fn records_of_a_compressed_file_are_not_taken() {
+fn records_of_a_snappy_file_are_not_taken() {
     let folder = tempfile::tempdir().unwrap();
-    let shard = write(folder.path(), "a", &rows(10), Compression::Gzip);
+    let shard = write(folder.path(), "a", &rows(10), Compression::Snappy);
     let opened = Dataset::open(vec![shard], &DatasetOptions::default());
-    assert!(opened.unwrap_err().to_string().contains("compressed"));
+    let error = opened.unwrap_err().to_string();
+    assert!(error.contains("only from its start"), "{error}");
 }

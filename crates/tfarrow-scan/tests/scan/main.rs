@@ -5,6 +5,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod compressed_index;
 mod index;
 mod infer;
 mod rows;

@@ -1,13 +1,13 @@
 //! Queries of files with an index return what they return without one, and read less.
 
-use std::{fs, ops::ControlFlow, path::Path, sync::OnceLock};
+use std::{fs, io::Write, ops::ControlFlow, path::Path, sync::OnceLock};
 
 use datafusion::{error::Result, prelude::SessionContext};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tfarrow_codec::frame;
 use tfarrow_datafusion::Notice;
-use tfarrow_dataset::resolve;
+use tfarrow_dataset::{Compression, ShardWriter, resolve};
 use tfarrow_scan::{IndexOptions, index};
 
 use crate::common::{Value, check, error, example, rows, session, session_with_notices};
@@ -54,11 +54,27 @@ fn text(record: i64) -> Vec<u8> {
 }
 
 fn write(folder: &Path, file: i64) {
+    fs::write(
+        folder.join(format!("part-{file}.tfrecord")),
+        frames(file, RECORDS),
+    )
+    .unwrap();
+}
+
+/// A file whose blocks are read from access points on.
+fn write_gzip(folder: &Path, file: i64) {
+    let output = fs::File::create(folder.join(format!("part-{file}.tfrecord.gz"))).unwrap();
+    let mut writer = ShardWriter::new(output, Compression::Gzip);
+    writer.write_all(&frames(file, 2 * RECORDS)).unwrap();
+    writer.finish().unwrap();
+}
+
+fn frames(file: i64, records: i64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for record in 0..RECORDS {
+    for record in 0..records {
         frame::write(&payload(file, record), &mut bytes);
     }
-    fs::write(folder.join(format!("part-{file}.tfrecord")), bytes).unwrap();
+    bytes
 }
 
 fn make_indexes(folder: &Path) {
@@ -75,6 +91,7 @@ fn indexed() -> &'static TempDir {
         for file in 0..2 {
             write(folder.path(), file);
         }
+        write_gzip(folder.path(), 2);
         make_indexes(folder.path());
         folder
     })
