@@ -171,6 +171,39 @@ def parts(check, s3):
     check.refuses(["convert", "testdata/shards/", "-", "--to", "parquet", "--resume"], "a conversion to a stream cannot be resumed")
 
 
+def indexes(check, s3, big):
+    """Indexes in a store, and in a folder, of objects: blocks that cannot match are not requested."""
+    s3.upload_file(big, "data", "indexed/big.tfrecord")
+    source, index = "s3://data/indexed/", "s3://data/indexed/big.tfrecord.tfindex"
+    count = check.run("count", big).stdout
+    middle = int(count) // 2
+    range_of_records = f"SELECT city, price FROM read_tfrecord('SOURCE', metadata_columns => '_record') WHERE _record BETWEEN {middle} AND {middle + 9}"
+    queries = [range_of_records, f"SELECT price FROM 'SOURCE' LIMIT 5 OFFSET {middle}", "SELECT count(*), avg(price) FROM 'SOURCE'", "SELECT count(*) FROM 'SOURCE'"]
+
+    def pruned(options=()):
+        plan = check.run("sql", *options, "--format", "csv", "EXPLAIN ANALYZE " + range_of_records.replace("SOURCE", source)).stdout
+        return int(plan.partition("blocks_pruned=")[2].split(",")[0].split("]")[0] or 0)
+
+    assert pruned() == 0
+    check.run("index", source)
+    assert "1 kept" in check.run("index", source, "--update").stderr
+    for place in [source, source + "*.tfrecord", source + "big.tfrecord"]:
+        check.prints(["count", place], count)
+        for query in queries:
+            check.same(["sql", query], big, place)
+    assert pruned() > 30
+    # An index in a folder of this machine.
+    s3.delete_object(Bucket="data", Key="indexed/big.tfrecord.tfindex")
+    folder = os.path.join(HOME, "out", "indexes")
+    check.run("index", source, "--to", folder)
+    assert pruned() == 0 and pruned(["--option", f"index={folder}"]) > 30
+    # An object that was replaced after it was indexed.
+    check.run("index", source)
+    s3.put_object(Bucket="data", Key="indexed/big.tfrecord", Body=open(big, "rb").read()[: os.path.getsize(big) // 2])
+    error = check.run("sql", queries[2].replace("SOURCE", source), status=1).stderr
+    assert index in error and "changed since the index was made" in error, error
+
+
 def main():
     from moto.server import ThreadedMotoServer
     import boto3
@@ -307,6 +340,7 @@ def main():
     record = open("testdata/shards/train-00000-of-00004.tfrecord", "rb").read()
     with open(big, "wb") as file:
         file.write(record * (40_000_000 // len(record) + 1))
+    indexes(check, s3, big)
     check.run("convert", big, "s3://data/big.tfrecord.gz", "--compression", "gzip")
     check.run("convert", big, "s3://data/big.arrow")
     assert s3.head_object(Bucket="data", Key="big.arrow")["ContentLength"] > 2 * (8 << 20)

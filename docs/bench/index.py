@@ -5,8 +5,8 @@
     python3 docs/bench/index.py PROGRAM CORPUS --scratch FOLDER [--before PROGRAM] [--take EXAMPLE] [--array-record PYTHON]
 
 CORPUS is a folder of TFRecord files, such as the tabular corpus of race.py. FOLDER needs eight times its size. PROGRAM
-writes a copy whose records have a growing number `n`, an index of it, one file of four times the records, and a
-conversion to Parquet. `--before` is an earlier program, for the ratios that compare with one. `--take` is the built
+writes a copy whose records have a growing number `n`, an index of it, one file of four times the records, a conversion
+to Parquet, and one gzip file. `--before` is an earlier program, for the ratios that compare with one. `--take` is the built
 example `take` of tfarrow-index, and `--array-record` a Python with array_record, whose reader reads the same records:
 
     cargo build --release --package tfarrow-index --example take
@@ -90,6 +90,25 @@ def prepare(program, corpus, scratch):
     return sorted_folder, long_folder, parquet
 
 
+def gzip_rows(program, before, corpus, scratch, sql):
+    """The mean of a column of one gzip file, and one record in its middle."""
+    path = os.path.join(scratch, "gzip", "one.tfrecord.gz")
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run([program, "convert", corpus, path], check=True, capture_output=True)
+    none = () if before != program else ("--option", "index=none")
+    subprocess.run([program, "index", path, "--update"], check=True, capture_output=True)
+    mean = f"SELECT avg(label) FROM '{path}'"
+    with_index, without = in_turns(sql(mean), sql(mean, before, *none))
+    yield "mean of a column of one gzip file", f"{without / with_index:.2f}x ({with_index:.2f} s)"
+    middle = str(int(timed([program, "count", path])[1]) // 2)
+    head = [program, "head", path, "--record", middle, "-n", "1"]
+    with_index, without = in_turns(head, [*head, "--no-index"])
+    yield "one record in the middle of it", f"{without / with_index:.0f}x ({1e3 * with_index:.1f} ms)"
+    part = 100 * os.path.getsize(path + ".tfindex") / os.path.getsize(path)
+    yield "size of its index", f"{part:.1f} % of the file"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -129,6 +148,7 @@ def main():
     query = f"SELECT n FROM '{long}' LIMIT 10 OFFSET {middle}"
     found, read = in_turns(sql(query), sql(query, before, *(none if before == program else ())))
     results.append(("`LIMIT 10 OFFSET` of half of it", f"{read / found:.0f}x ({1e3 * found:.1f} ms)"))
+    results.extend(gzip_rows(program, before, args.corpus, args.scratch, sql))
     if args.take:
         text = timed([args.take, sorted_folder, "1024"])[1].strip().splitlines()[-1]
         results.append(("`take` of 1,024 random records, one thread", text))

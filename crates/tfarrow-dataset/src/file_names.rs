@@ -38,7 +38,7 @@ const SIDECARS: &[&str] = &["json", "txt", "index", "idx", "tfindex"];
 const READER_INDEX: &str = "tfrds-reader-index.parquet";
 /// The end of the names of the indexes of tfarrow, which are Parquet files, and of those of the
 /// package tfrecord, which are text.
-const INDEX_SUFFIX: &[u8] = b".tfindex";
+pub(crate) const INDEX_SUFFIX: &str = ".tfindex";
 
 /// Returns the path of the output made of the shard `name`: in the same folder, with its extensions
 /// replaced by `extension`, which has no dot before it, such as `parquet` or `tfrecord.gz`.
@@ -173,7 +173,7 @@ fn is_bare_shard(name: &Path) -> bool {
 /// Returns whether a file is the index of a reader, in a format that also shards have.
 pub(crate) fn is_reader_index(name: &Path) -> bool {
     let name = file_name(name);
-    name == READER_INDEX.as_bytes() || name.ends_with(INDEX_SUFFIX)
+    name == READER_INDEX.as_bytes() || name.ends_with(INDEX_SUFFIX.as_bytes())
 }
 
 /// Returns whether a file has the extension of files that are usually next to shards, such as

@@ -33,6 +33,8 @@ const MOST_LEVEL: u32 = 4;
 /// More bytes than a block has: those of its chunks of a megabyte, and of a last record that is as
 /// long as a record can be.
 pub(crate) const MOST_BLOCK_BYTES: usize = (64 << 20) + MOST_RECORD_BYTES;
+/// Number of zones that may be held in any case if the blocks are joined at last.
+const MOST_HELD: u64 = 1 << 19;
 /// Largest number of bytes of a block that was joined.
 const MOST_JOINED: u64 = 16 << 20;
 /// Largest number of bytes from an access point to the block for which it is used. They are inflated
@@ -60,6 +62,8 @@ pub struct IndexBuilder {
     level: u32,
     /// Whether there are few enough zones for the shard.
     has_zones: bool,
+    /// Whether blocks are joined at access points.
+    has_points: bool,
 }
 
 /// The records of a chunk.
@@ -207,7 +211,15 @@ impl IndexBuilder {
             held: 0,
             level: 0,
             has_zones: true,
+            has_points: false,
         }
+    }
+
+    /// Sets whether the shard is a gzip or zlib file, whose blocks are joined at access points.
+    #[must_use]
+    pub fn with_points(mut self, has_points: bool) -> Self {
+        self.has_points = has_points;
+        self
     }
 
     /// Adds chunk `number` of the shard, which `worker` has observed.
@@ -236,10 +248,14 @@ impl IndexBuilder {
                 held.merge(zone);
             }
         }
-        while self.held > self.most_zones() && self.level < MOST_LEVEL {
+        let most = match self.has_points {
+            true => self.most_zones().max(MOST_HELD),
+            false => self.most_zones(),
+        };
+        while self.held > most && self.level < MOST_LEVEL {
             self.join_blocks();
         }
-        if self.held > self.most_zones() {
+        if self.held > most {
             // Each further chunk would have more.
             self.has_zones = false;
             self.zones.clear();
@@ -288,6 +304,7 @@ impl IndexBuilder {
     /// Returns the blocks, once all chunks were added. `points` are the access points of a gzip or
     /// zlib file.
     pub(crate) fn into_blocks(mut self, points: Vec<AccessPoint>) -> (Summary, BuiltBlocks) {
+        let most_zones = self.most_zones();
         let mut features = self.zoned_features();
         let budget = (self.size / PART).max(LEAST_BYTES);
         if !self.has_zones || features.len() as u64 * FEATURE_BYTES > budget {
@@ -326,6 +343,10 @@ impl IndexBuilder {
             points: Vec::new(),
         };
         built.join_at_points(points);
+        let zones = built.blocks.len() as u64 * built.features.len() as u64;
+        if self.has_points && zones > most_zones {
+            built.features.clear();
+        }
         (self.summary, built)
     }
 

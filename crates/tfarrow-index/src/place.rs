@@ -60,9 +60,12 @@ impl IndexPlace {
         Some(Path::new(folder).join(name))
     }
 
-    /// Whether there may be an index of a shard: a file of its name, which is not opened. Whether
-    /// there is an object in a store is not asked.
+    /// Whether there may be an index of a shard: a file of its name, which is not opened. A store is
+    /// not asked; a listing that has the shard shows whether it has the index.
     pub fn may_have(&self, shard: &Shard) -> bool {
+        if *self == Self::Beside && shard.is_remote() && shard.lacks_index() {
+            return false;
+        }
         let Some(path) = self.path_of(shard, IndexForm::Tfindex) else {
             return false;
         };

@@ -292,12 +292,13 @@ impl<'a> ShardIndexing<'a> {
         };
         Ok(Opened::ToRead(Box::new(OpenIndexing {
             reader: Arc::new(reader),
-            points,
             identity,
             target,
             form: options.form,
             replaces,
-            builder: IndexBuilder::new(shard.size, options.read.limits),
+            builder: IndexBuilder::new(shard.size, options.read.limits)
+                .with_points(points.is_some()),
+            points,
             threads: 0,
             chunks: 0,
             error: None,

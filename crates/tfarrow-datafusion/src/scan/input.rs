@@ -13,8 +13,7 @@ use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStore, path::Path};
 use tfarrow_codec::frame::FrameRange;
 use tfarrow_dataset::{
-    Compression, Error, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader,
-    internals::FilePiece,
+    Error, ReadOptions, Shard, ShardFormat, ShardReader, SharedReader, internals::FilePiece,
 };
 use tfarrow_index::{OpenIndex, ShardIndex, UnusableIndex};
 use tfarrow_scan::record_bytes;
@@ -76,12 +75,12 @@ impl ScanInput {
         };
         let index = index.open(shard)?;
         let blocks = find(&index).map_err(UnusableIndex::of_error)?;
-        // A compressed file is inflated by several threads, each from another access point on.
-        if shard.compression() == Some(Compression::None) && blocks.is_whole(index.records()) {
-            return Ok(None);
-        }
         let wanted = blocks.wanted();
         let points = index.points(&wanted).map_err(UnusableIndex::of_error)?;
+        // A compressed file is inflated by several threads, each from another access point on.
+        if points.is_empty() && blocks.is_whole(index.records()) {
+            return Ok(None);
+        }
         let is_wanted = Box::new(move |block: &FrameRange| blocks.wants(block));
         let opened = SharedReader::open_blocks(shard, options, wanted, points, is_wanted);
         Ok(opened.unwrap_or_default())

@@ -21,12 +21,15 @@ pub(crate) struct TableIndexes {
 /// Number of indexes that are open at once: their summaries take memory.
 const OPENED_AT_ONCE: usize = 256;
 
+/// Number of indexes that are copied from a store at once.
+const REQUESTS_AT_ONCE: usize = 16;
+
 /// The index of a file, and the summary of its records if it is wanted.
 type Opened = Result<Option<(ShardIndex, Option<Summary>)>, UnusableIndex>;
 
 impl TableIndexes {
     /// Opens the indexes of these files, and closes them again. Returns what all records have as
-    /// well, if all files have an index. Objects in stores are left out: each would be a request.
+    /// well, if all files have an index.
     pub(crate) fn open(shards: &[Shard], options: &TfRecordOptions) -> (Self, Option<Inferred>) {
         let Some(place) = options.index.place() else {
             return (Self::default(), None);
@@ -34,15 +37,18 @@ impl TableIndexes {
         // There may be hundreds of thousands of files, and no index.
         let mut indexed = Vec::new();
         for (number, shard) in shards.iter().enumerate() {
-            let is_file = shard.format == ShardFormat::TfRecord && !shard.is_remote();
-            if is_file && place.may_have(shard) {
+            if shard.format == ShardFormat::TfRecord && place.may_have(shard) {
                 indexed.push((number, shard));
             }
         }
         // Records of a stated type may have other features.
         let wants_summary = indexed.len() == shards.len() && options.record_type.is_none();
         let mut merged = wants_summary.then(|| Summary::with_limits(0, options.limits));
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match indexed.iter().any(|(_, shard)| shard.is_remote()) {
+            true => cores.max(REQUESTS_AT_ONCE),
+            false => cores,
+        };
         let mut usable = HashMap::new();
         let mut unusable = Vec::new();
         for part in indexed.chunks(OPENED_AT_ONCE) {

@@ -40,20 +40,39 @@ impl RandomAccess {
         options: &ReadOptions,
         points: Vec<AccessPoint>,
     ) -> Result<Option<Self>> {
-        let reader = ShardReader::open(shard, options)?;
-        let bytes = if let Some(file) = PositionedFile::of(&reader, shard)? {
-            RandomBytes::File(file)
-        } else if let Some(file) = InflatedFile::of(&reader, shard, &options.limits, points)? {
-            RandomBytes::Inflated(file)
-        } else if shard.is_remote() && reader.compression() == Compression::None {
-            RandomBytes::Object
-        } else {
-            return Ok(None);
-        };
-        Ok(Some(Self {
+        let bytes = Self::bytes(shard, options, points)?;
+        Ok(bytes.map(|bytes| Self {
             shard: shard.clone(),
             bytes,
         }))
+    }
+
+    fn bytes(
+        shard: &Shard,
+        options: &ReadOptions,
+        points: Vec<AccessPoint>,
+    ) -> Result<Option<RandomBytes>> {
+        // An object whose first bytes are known is not requested.
+        if shard.is_remote() && shard.compression() == Some(Compression::None) {
+            return Ok(Some(RandomBytes::Object));
+        }
+        let reader = ShardReader::open(shard, options)?;
+        if let Some(file) = PositionedFile::of(&reader, shard)? {
+            return Ok(Some(RandomBytes::File(file)));
+        }
+        if let Some(file) = InflatedFile::of(&reader, shard, &options.limits, points)? {
+            return Ok(Some(RandomBytes::Inflated(file)));
+        }
+        let is_plain_object = shard.is_remote() && reader.compression() == Compression::None;
+        Ok(is_plain_object.then_some(RandomBytes::Object))
+    }
+
+    /// Number of bytes of blocks that follow each other and are read at once.
+    pub(super) fn joined_bytes(&self) -> usize {
+        match self.bytes {
+            RandomBytes::File(_) | RandomBytes::Inflated(_) => 0,
+            RandomBytes::Object => 8 << 20,
+        }
     }
 
     /// The number of bytes between two reads below which one read is faster: those that take as long

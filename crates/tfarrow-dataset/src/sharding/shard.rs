@@ -219,6 +219,11 @@ impl Shard {
         Some(path.into())
     }
 
+    /// Returns whether the listing in which an object was found shows that it has no index beside it.
+    pub fn lacks_index(&self) -> bool {
+        self.object().is_some_and(|object| object.lacks_index)
+    }
+
     /// Returns whether each read of a range fails if the data has another version. A store without
     /// ETags cannot check it.
     pub(crate) fn checks_version(&self) -> bool {

@@ -1,6 +1,7 @@
 //! One object of a store, or one file of a web server.
 
 use std::{
+    collections::HashSet,
     fmt,
     io::{self, Read},
     process,
@@ -21,7 +22,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::{AHEAD, PART, location::parse_key, runtime::runtime, wait};
-use crate::store_error::{REPLACED, without_variant};
+use crate::{
+    file_names::INDEX_SUFFIX,
+    store_error::{REPLACED, without_variant},
+};
 
 /// Number of bytes of an object's first request: often only the first records are needed.
 const FIRST_PART: u64 = 1 << 20;
@@ -55,6 +59,8 @@ pub(crate) struct Object {
     pub(crate) has_ranges: bool,
     /// Set if the URL has a query or a password, which requests need in addition to the key.
     has_secret: bool,
+    /// Set if the listing in which the object was found has no index of it.
+    pub(crate) lacks_index: bool,
 }
 
 impl fmt::Debug for Object {
@@ -82,6 +88,7 @@ impl Object {
             version,
             has_ranges: true,
             has_secret: false,
+            lacks_index: false,
         }
     }
 
@@ -108,6 +115,7 @@ impl Object {
             version,
             has_ranges,
             has_secret: false,
+            lacks_index: false,
         }
     }
 
@@ -172,7 +180,8 @@ impl Object {
         }
     }
 
-    /// Lists the objects whose keys begin with the segments of `prefix`.
+    /// Lists the objects whose keys begin with the segments of `prefix`, and notes which have no
+    /// index.
     ///
     /// # Errors
     /// The prefix is invalid, or the request failed.
@@ -180,10 +189,18 @@ impl Object {
         let key = parse_key(prefix)?;
         let client = Arc::clone(store);
         let metas: Vec<_> = wait(async move { client.list(Some(&key)).try_collect().await })??;
-        Ok(metas
-            .into_iter()
-            .map(|meta| Self::new(store, meta))
-            .collect())
+        let mut indexed = HashSet::new();
+        for meta in &metas {
+            let key = meta.location.as_ref();
+            indexed.extend(key.strip_suffix(INDEX_SUFFIX).map(str::to_owned));
+        }
+        let mut objects = Vec::with_capacity(metas.len());
+        for meta in metas {
+            let mut object = Self::new(store, meta);
+            object.lacks_index = !indexed.contains(object.key.as_ref());
+            objects.push(object);
+        }
+        Ok(objects)
     }
 
     /// Reads the object with this name in the folder of this one. `None` if it does not exist,

@@ -102,7 +102,7 @@ fn fault(shard: &Shard) -> IndexFault {
 #[test]
 fn every_record_is_in_a_block_whose_zones_hold_its_values() {
     let folder = tempfile::tempdir().unwrap();
-    // A block of a compressed file has some 4 MiB.
+    // A block of a compressed file has some 2 MiB.
     for (compression, count) in [(Compression::None, 20_000), (Compression::Gzip, 60_000)] {
         let rows = rows(count as i64);
         let shard = write(folder.path(), "a", &rows, compression);
