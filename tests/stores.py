@@ -34,12 +34,15 @@ def python():
 
 
 class Web(http.server.SimpleHTTPRequestHandler):
-    """A web server that supports range requests, as servers of large files do."""
+    """A web server that supports range requests, as servers of large files do, and counts requests."""
+
+    requests = 0
 
     def log_message(self, *_):
         pass
 
     def do_GET(self):
+        Web.requests += 1
         path, span = self.translate_path(self.path), self.headers.get("Range")
         if not os.path.isfile(path):
             return self.send_error(404)
@@ -242,6 +245,14 @@ def main():
         check.same(["schema", "SOURCE"], shards, there)
     check.same(["count", "SOURCE"], "testdata/shards/train-00001-of-00004.tfrecord", f"{site}/shards/train-00001-of-00004.tfrecord")
     check.same(["sql", query], "testdata/shards/train-00001-of-00004.tfrecord", f"{site}/shards/train-00001-of-00004.tfrecord")
+    # A second query of the same file requests no sample of its records.
+    city = f"SELECT count(DISTINCT city) AS n FROM '{site}/shards/train-00001-of-00004.tfrecord'"
+    requests = []
+    for queries in [city, f"{city}; {city}"]:
+        Web.requests = 0
+        check.run("sql", queries)
+        requests.append(Web.requests)
+    assert requests[0] < requests[1] < 2 * requests[0], requests
     check.same(["head", "SOURCE"], "testdata/sequence.tfrecord", "s3://data/a b/sequence+1.tfrecord")
     check.same(["count", "SOURCE"], "testdata/compressed/*-of-00003*", "s3://data/sets/compressed/*-of-00003*")
     check.same(["count", "SOURCE"], "testdata/tfds/", "s3://data/sets/tfds/")

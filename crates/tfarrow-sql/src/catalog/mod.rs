@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! FROM 'shards/*.tfrecord' ─▶ url_table ──────┬▶ TfRecordTable ─▶ TableRegistry: hints, warnings
+//!                             └▶ known_tables  │
 //! read_tfrecord('shards/') ─▶ table_function ─┤
 //! CREATE EXTERNAL TABLE ────▶ external_table ─┘                 └▶ EventTable: TensorBoard's events
 //! FROM 'x.parquet' ─▶ url_table ─▶ listing_table ◀─ text_files ◀─ url_table ◀─ FROM 'x.csv'
@@ -11,6 +12,7 @@
 //! SHOW CREATE TABLE 'x' ────▶ table_definition ─▶ url_table
 //! ```
 
+mod known_tables;
 pub(crate) mod listing_table;
 pub(crate) mod parquet_format;
 mod partitioned_table;

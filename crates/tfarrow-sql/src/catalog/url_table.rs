@@ -21,7 +21,7 @@ use datafusion::{
 };
 use futures::future::BoxFuture;
 use tfarrow_datafusion::{
-    Notice, TfRecordOptions, TfRecordTableBuilder,
+    Notice, TfRecordOptions, TfRecordTable, TfRecordTableBuilder,
     internals::{TableRegistry, blocking, external, spooled},
 };
 use tfarrow_dataset::{
@@ -31,6 +31,7 @@ use tfarrow_dataset::{
 };
 
 use crate::catalog::{
+    known_tables::{KnownTables, TableOrigin},
     listing_table::{ARROW, ListingFormat, PARQUET, are_converted_events, listing_table},
     text_files::TextFiles,
 };
@@ -47,6 +48,7 @@ pub(crate) struct UrlTables {
     /// query reads the same data. Each source has its own lock, so that a source that is slow to
     /// list blocks no other.
     streams: Lock<HashMap<String, Arc<Stream>>>,
+    known: KnownTables,
 }
 
 /// The copies of one source that can be read only once; `None` for other sources, and before the
@@ -65,6 +67,7 @@ impl UrlTables {
             session: OnceLock::new(),
             registry,
             streams: Lock::default(),
+            known: KnownTables::default(),
         }
     }
 
@@ -122,8 +125,7 @@ impl UrlTables {
         match contents(source, &shards)? {
             ShardFormat::TfRecord => {
                 let options = TfRecordOptions::of(state.config());
-                let table = TfRecordTableBuilder::of_shards(shards).with_options(options);
-                let table = table.build().await?;
+                let table = self.tfrecord(shards, options).await?;
                 self.registry.register(table, source)
             }
             ShardFormat::Parquet => self.columnar(source, shards, PARQUET, &state).await,
@@ -133,6 +135,26 @@ impl UrlTables {
                 None => plan_err!("{source}: text files of one table need the same extension"),
             },
         }
+    }
+
+    /// The table of TFRecord files.
+    async fn tfrecord(
+        &self,
+        shards: Vec<Shard>,
+        options: TfRecordOptions,
+    ) -> Result<TfRecordTable> {
+        let origin = TableOrigin::of(&shards, &options);
+        if let Some(origin) = &origin
+            && let Some(table) = self.known.get(origin)
+        {
+            return Ok(table);
+        }
+        let table = TfRecordTableBuilder::of_shards(shards).with_options(options);
+        let table = table.build().await?;
+        if let Some(origin) = origin {
+            self.known.add(origin, table.clone());
+        }
+        Ok(table)
     }
 
     /// The table of Parquet or Arrow files: their columns, or the values of TensorBoard's events
