@@ -121,13 +121,14 @@ impl BuiltBlocks {
     /// block is too far from a point, as in a file that is one deflate block.
     fn join_at_points(&mut self, points: Vec<AccessPoint>) {
         let mut points = points.into_iter().peekable();
-        let mut numbered: Vec<(usize, AccessPoint)> = Vec::new();
+        // The blocks with which the new ones begin.
+        let mut begins: Vec<(usize, AccessPoint)> = Vec::new();
         let mut point = None;
         for (number, block) in self.blocks.iter().enumerate() {
-            let mut begins = false;
+            let mut has_point = false;
             while let Some(next) = points.next_if(|next| next.offset <= block.offset) {
                 point = Some(next);
-                begins = true;
+                has_point = true;
             }
             let Some(point) = &point else {
                 return;
@@ -135,27 +136,22 @@ impl BuiltBlocks {
             if block.offset - point.offset > MOST_SKIPPED {
                 return;
             }
-            let first = numbered
-                .last()
-                .and_then(|(first, _)| self.blocks.get(*first));
+            let last = begins.last();
+            let first = last.and_then(|(first, _)| self.blocks.get(*first));
             let is_long =
                 first.is_none_or(|first| block.offset - first.offset + block.bytes() > MOST_JOINED);
-            if begins || is_long {
-                numbered.push((number, point.clone()));
+            if has_point || is_long {
+                begins.push((number, point.clone()));
             }
         }
-        let mut begins = numbered.into_iter().peekable();
+        let mut begins = begins.into_iter().peekable();
         let mut joined: Vec<BuiltBlock> = Vec::new();
         for (number, block) in std::mem::take(&mut self.blocks).into_iter().enumerate() {
-            match (
-                begins.next_if(|(first, _)| *first == number),
-                joined.last_mut(),
-            ) {
-                (None, Some(last)) => last.join(block),
-                (begin, _) => {
-                    self.points.extend(begin.map(|(_, point)| point));
-                    joined.push(block);
-                }
+            if let Some((_, point)) = begins.next_if(|(first, _)| *first == number) {
+                self.points.push(point);
+                joined.push(block);
+            } else if let Some(last) = joined.last_mut() {
+                last.join(block);
             }
         }
         self.blocks = joined;

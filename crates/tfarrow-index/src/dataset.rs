@@ -49,7 +49,8 @@ impl Default for DatasetOptions {
     }
 }
 
-/// The records of TFRecord files, plain or compressed by gzip or zlib, by their numbers from 0 in the order of the files.
+/// The records of TFRecord files, plain or compressed by gzip or zlib, by their numbers from 0 in
+/// the order of the files.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -228,14 +228,13 @@ impl OpenIndex {
         let mut blocks = blocks.get(row..).unwrap_or_default().iter();
         for batch in self.columns_of(groups, &[POINT])? {
             let batch = batch?;
-            for point in
-                points_of(&batch).ok_or_else(|| self.damaged("a column has another type"))?
-            {
+            let Some(of_blocks) = points_of(&batch) else {
+                return Err(self.damaged("a column has another type"));
+            };
+            for point in of_blocks {
                 let offset = blocks.next().map_or(0, |block| block.offset);
                 let is_after = points.last().is_none_or(|last| last.offset <= point.offset);
-                let is_before = point.offset <= offset && offset - point.offset <= MOST_SKIPPED;
-                let is_window = [0, AccessPoint::WINDOW_BYTES].contains(&point.window.len());
-                if !is_after || !is_before || !is_window {
+                if !is_after || !is_before(&point, offset) {
                     return Err(self.damaged("an access point is not before its block"));
                 }
                 if points.last() != Some(&point) {
@@ -388,6 +387,12 @@ fn integers<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b Int64Array> {
 fn number(column: &Int64Array, row: usize) -> u64 {
     // A negative number becomes a large one, which follows no block.
     column.value(row) as u64
+}
+
+/// Whether a block at `offset` can be read from an access point.
+fn is_before(point: &AccessPoint, offset: u64) -> bool {
+    let is_near = point.offset <= offset && offset - point.offset <= MOST_SKIPPED;
+    is_near && [0, AccessPoint::WINDOW_BYTES].contains(&point.window.len())
 }
 
 /// The access points of some rows; `None` if the column has another type.

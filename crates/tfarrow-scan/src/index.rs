@@ -267,7 +267,7 @@ impl<'a> ShardIndexing<'a> {
             return Err(Error::new(target, ErrorKind::Exists));
         }
         let chunk_bytes = match shard.compression() {
-            Some(Compression::Gzip | Compression::Zlib) => COMPRESSED_CHUNK_BYTES,
+            Some(Compression::Gzip | Compression::Zlib) if collects => COMPRESSED_CHUNK_BYTES,
             _ => CHUNK_BYTES,
         };
         let read = ReadOptions {

@@ -75,10 +75,10 @@ impl CollectedPoints {
 
 impl ShardReader {
     /// Opens a gzip or zlib file on this machine whose access points are collected while it is read;
-    /// `None` for other shards.
+    /// `None` for other shards, and for a header that the library does not read.
     ///
-    /// It is stricter than [`open`](Self::open), and its errors are other ones: a caller reads the
-    /// shard again after any error.
+    /// The reader is stricter than that of [`open`](Self::open), and its errors are other ones: a
+    /// caller reads the shard again after any error.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -99,22 +99,20 @@ impl ShardReader {
         let decoder = Decoder::builder()
             .decoder_threads(1)
             .input_page_size(PAGE_BYTES)
-            .auto_detect_format()
-            .build();
+            .auto_detect_format();
         let index_options = IndexOptions {
             checkpoint_spacing: SPACING,
             window_storage: WindowStorage::Raw,
         };
-        let opened = decoder
-            .map_err(io::Error::other)
-            .and_then(|decoder| {
-                let reader = decoder.reader_with_index(source, index_options);
-                reader.map_err(io::Error::other)
-            })
-            .map_err(|error| Error::io(&shard.path, error))?;
+        let Ok(decoder) = decoder.build() else {
+            return Ok(None);
+        };
+        let Ok(inflating) = decoder.reader_with_index(source, index_options) else {
+            return Ok(None);
+        };
         let points = CollectedPoints::default();
         let collector = PointCollector {
-            reader: Some(opened),
+            reader: Some(inflating),
             stored: Arc::clone(&stored),
             inflated: 0,
             ratio: options.limits.inflate_ratio as u64,
