@@ -245,6 +245,11 @@ def main():
         check.same(["schema", "SOURCE"], shards, there)
     check.same(["count", "SOURCE"], "testdata/shards/train-00001-of-00004.tfrecord", f"{site}/shards/train-00001-of-00004.tfrecord")
     check.same(["sql", query], "testdata/shards/train-00001-of-00004.tfrecord", f"{site}/shards/train-00001-of-00004.tfrecord")
+    # The same object has a column more below a folder that is higher, in the same session.
+    s3.upload_file(os.path.join(testdata, "sequence.tfrecord"), "data", "alone/kind=a/x.tfrecord")
+    count = check.run("count", "testdata/sequence.tfrecord").stdout
+    alone = "SELECT count(*) AS n FROM 's3://data/alone/kind=a/'; SELECT DISTINCT kind FROM 's3://data/alone/'"
+    check.prints(["sql", "--format", "csv", alone], f"n\n{count}kind\na\n")
     # A second query of the same file requests no sample of its records.
     city = f"SELECT count(DISTINCT city) AS n FROM '{site}/shards/train-00001-of-00004.tfrecord'"
     requests = []

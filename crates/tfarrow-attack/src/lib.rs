@@ -510,9 +510,9 @@ fn read_blocks(
     points: Vec<AccessPoint>,
     payloads: &[&[u8]],
 ) -> bool {
-    let read = ReadOptions::default();
+    let options = ReadOptions::default();
     let is_wanted = Box::new(|_: &_| true);
-    let opened = SharedReader::open_blocks(shard, &read, blocks.to_vec(), points, is_wanted);
+    let opened = SharedReader::open_blocks(shard, &options, blocks.to_vec(), points, is_wanted);
     let reader = opened.unwrap().unwrap();
     let mut summary = Summary::with_limits(0, LIMITS);
     let mut read = 0;

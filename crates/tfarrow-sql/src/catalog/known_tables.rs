@@ -28,6 +28,8 @@ pub(super) struct TableOrigin {
 #[derive(Clone, PartialEq)]
 struct ObjectVersion {
     url: PathBuf,
+    /// The name below the source, by which folders `key=value` are columns.
+    name: PathBuf,
     size: u64,
     version: Option<String>,
     lacks_index: bool,
@@ -44,6 +46,7 @@ impl TableOrigin {
             }
             objects.push(ObjectVersion {
                 url: shard.path.clone(),
+                name: shard.name.clone(),
                 size: shard.size,
                 version: shard.version(),
                 lacks_index: shard.lacks_index(),
