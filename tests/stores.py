@@ -183,7 +183,7 @@ def indexes(check, s3, big):
     range_of_records = f"SELECT city, price FROM read_tfrecord('SOURCE', metadata_columns => '_record') WHERE _record BETWEEN {middle} AND {middle + 9}"
     queries = [range_of_records, f"SELECT price FROM 'SOURCE' LIMIT 5 OFFSET {middle}", "SELECT count(*), avg(price) FROM 'SOURCE'", "SELECT count(*) FROM 'SOURCE'"]
 
-    def pruned(options=()):
+    def pruned(options=(), source=source):
         plan = check.run("sql", *options, "--format", "csv", "EXPLAIN ANALYZE " + range_of_records.replace("SOURCE", source)).stdout
         return int(plan.partition("blocks_pruned=")[2].split(",")[0].split("]")[0] or 0)
 
@@ -195,6 +195,14 @@ def indexes(check, s3, big):
         for query in queries:
             check.same(["sql", query], big, place)
     assert pruned() > 30
+    # A compressed object is read from access points on.
+    compressed = "s3://data/indexed_gzip/"
+    check.run("convert", big, compressed + "big.tfrecord.gz")
+    check.run("index", compressed)
+    check.prints(["count", compressed], count)
+    for query in queries:
+        check.same(["sql", query], big, compressed)
+    assert pruned(source=compressed) > 10
     # An index in a folder of this machine.
     s3.delete_object(Bucket="data", Key="indexed/big.tfrecord.tfindex")
     folder = os.path.join(HOME, "out", "indexes")

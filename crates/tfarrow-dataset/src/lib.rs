@@ -101,7 +101,7 @@ pub mod internals {
         read::{
             access_points::{AccessPoint, CollectedPoints},
             block_reader::IsWanted,
-            file_piece::FilePiece,
+            file_piece::{FilePiece, changed_since_planned},
             frame_ranges::{FrameRanges, RangeFile, ShardAccess},
             probable::ProbablePayload,
             random_access::{RandomAccess, RandomReader},

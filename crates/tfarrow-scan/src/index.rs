@@ -14,7 +14,7 @@ use tfarrow_codec::{OnError, Records};
 use tfarrow_dataset::{
     Compression, Error, ErrorKind, OnProgress, OutputFile, PartialTail, ReadOptions, Result,
     Segment, Shard, ShardReader, SharedReader, Taken,
-    internals::{CollectedPoints, Lock, Payload, ShardIdentity, on_threads},
+    internals::{CollectedPoints, Lock, Payload, ShardIdentity, on_threads, read_heads},
 };
 use tfarrow_index::{
     IndexBuilder, IndexFault, IndexForm, IndexPlace, IndexWorker, UnusableIndex, write_index,
@@ -243,9 +243,6 @@ impl<'a> ShardIndexing<'a> {
         let Some(target) = options.place.path_of(shard, options.form) else {
             return Err(Error::new(&shard.path, ErrorKind::Usage(NO_PLACE)));
         };
-        if shard.payload() == Payload::Events {
-            return Err(Error::new(&shard.path, ErrorKind::Usage(EVENTS)));
-        }
         // A text index does not tell of which version of the shard it is.
         let mut replaces = options.overwrite;
         if options.form == IndexForm::Tfindex {
@@ -266,6 +263,11 @@ impl<'a> ShardIndexing<'a> {
         if !replaces && matches!(target.try_exists(), Ok(true)) {
             return Err(Error::new(target, ErrorKind::Exists));
         }
+        let mut shard = Shard::clone(shard).without_folder_columns();
+        read_heads(std::slice::from_mut(&mut shard))?;
+        if shard.payload() == Payload::Events {
+            return Err(Error::new(&shard.path, ErrorKind::Usage(EVENTS)));
+        }
         let chunk_bytes = match shard.compression() {
             Some(Compression::Gzip | Compression::Zlib) if collects => COMPRESSED_CHUNK_BYTES,
             _ => CHUNK_BYTES,
@@ -278,7 +280,6 @@ impl<'a> ShardIndexing<'a> {
         };
         // Before the shard is read: a change while it is read makes the index unusable.
         let identity = shard.identity()?;
-        let shard = Shard::clone(shard).without_folder_columns();
         if options.form == IndexForm::Dali && shard.compression() != Some(Compression::None) {
             return Err(Error::new(&shard.path, ErrorKind::Usage(COMPRESSED)));
         }

@@ -25,7 +25,7 @@ use rapidgzip_core::{
 };
 use tfarrow_codec::Limits;
 
-use super::positioned_file::PositionedFile;
+use super::stored_bytes::{StoredBytes, compression_of};
 use crate::{
     Compression, Error, ReadOptions, Result, Shard, ShardReader,
     format::inflate::{HARMLESS, is_bomb},
@@ -74,8 +74,8 @@ impl CollectedPoints {
 }
 
 impl ShardReader {
-    /// Opens a gzip or zlib file on this machine whose access points are collected while it is read;
-    /// `None` for other shards, and for a header that the library does not read.
+    /// Opens a gzip or zlib shard whose access points are collected while it is read; `None` for other
+    /// shards, and for a header that the library does not read.
     ///
     /// The reader is stricter than that of [`open`](Self::open), and its errors are other ones: a
     /// caller reads the shard again after any error.
@@ -86,13 +86,16 @@ impl ShardReader {
         shard: &Shard,
         options: &ReadOptions,
     ) -> Result<Option<(Self, CollectedPoints)>> {
-        let reader = Self::open(shard, options)?;
-        let Some(file) = PositionedFile::compressed(&reader, shard)? else {
+        let compression = compression_of(shard, options)?;
+        if !matches!(compression, Some(Compression::Gzip | Compression::Zlib)) {
+            return Ok(None);
+        }
+        let Some(bytes) = StoredBytes::of(shard)? else {
             return Ok(None);
         };
         let stored = Arc::new(AtomicU64::new(0));
-        let source = CountedFile {
-            file,
+        let source = CountedBytes {
+            bytes: bytes.read_ahead(),
             read: Arc::clone(&stored),
         };
         // With one thread, the points do not depend on the machine.
@@ -123,33 +126,23 @@ impl ShardReader {
     }
 }
 
-/// A file that counts the bytes that were read.
-struct CountedFile {
-    file: PositionedFile,
+/// Stored bytes, which counts those that were read.
+struct CountedBytes {
+    bytes: StoredBytes,
     /// The end of the bytes that were read.
     read: Arc<AtomicU64>,
 }
 
-impl ReadAt for CountedFile {
+impl ReadAt for CountedBytes {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.file.size())
+        Ok(self.bytes.size())
     }
 
     fn read_at(&self, offset: u64, to: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_some_at(offset, to)?;
+        let count = self.bytes.read_some_at(offset, to)?;
         self.read
             .fetch_max(offset + count as u64, Ordering::Relaxed);
         Ok(count)
-    }
-}
-
-impl ReadAt for PositionedFile {
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.size())
-    }
-
-    fn read_at(&self, offset: u64, to: &mut [u8]) -> io::Result<usize> {
-        self.read_some_at(offset, to)
     }
 }
 
@@ -227,10 +220,10 @@ fn points_of(index: &DeflateIndex) -> io::Result<Vec<AccessPoint>> {
     Ok(points)
 }
 
-/// A gzip or zlib file whose decompressed bytes are read at any position.
+/// A gzip or zlib shard whose decompressed bytes are read at any position.
 #[derive(Debug)]
 pub(super) struct InflatedFile {
-    file: Arc<PositionedFile>,
+    bytes: StoredBytes,
     kind: IndexKind,
     /// In the order of the file.
     points: Vec<AccessPoint>,
@@ -239,34 +232,34 @@ pub(super) struct InflatedFile {
 }
 
 impl InflatedFile {
-    /// Opens the file that `reader` has begun to read. `None` if it is not compressed by gzip or
-    /// zlib, can only be read from its start to its end, or there are no points.
-    ///
-    /// # Errors
-    /// As [`PositionedFile::of`].
-    pub(super) fn of(
-        reader: &ShardReader,
-        shard: &Shard,
+    /// The shard of this compression whose stored bytes are `bytes`. `None` if it is not compressed by
+    /// gzip or zlib, or there are no points.
+    pub(super) fn new(
+        bytes: StoredBytes,
+        compression: Compression,
         limits: &Limits,
         points: Vec<AccessPoint>,
-    ) -> Result<Option<Self>> {
-        if points.is_empty() {
-            return Ok(None);
-        }
-        let Some(file) = PositionedFile::compressed(reader, shard)? else {
-            return Ok(None);
-        };
-        let kind = match reader.compression() {
+    ) -> Option<Self> {
+        let kind = match compression {
+            Compression::Gzip => IndexKind::Gzip,
             Compression::Zlib => IndexKind::Zlib,
-            _ => IndexKind::Gzip,
+            Compression::None | Compression::Snappy => return None,
         };
-        let most = file.size().saturating_mul(limits.inflate_ratio as u64);
-        Ok(Some(Self {
-            file: Arc::new(file),
+        if points.is_empty() {
+            return None;
+        }
+        let most = bytes.size().saturating_mul(limits.inflate_ratio as u64);
+        Some(Self {
+            bytes,
             kind,
             points,
             most: most.max(HARMLESS),
-        }))
+        })
+    }
+
+    /// Whether the shard is an object in a store.
+    pub(super) fn is_object(&self) -> bool {
+        self.bytes.is_object()
     }
 
     /// Number of decompressed bytes that the file has at most.
@@ -287,7 +280,7 @@ impl InflatedFile {
 /// before the wanted bytes.
 pub(super) struct InflatedReader<'f> {
     file: &'f InflatedFile,
-    reader: Option<IndexedReader<Arc<PositionedFile>>>,
+    reader: Option<IndexedReader<StoredBytes>>,
 }
 
 impl InflatedReader<'_> {
@@ -296,7 +289,7 @@ impl InflatedReader<'_> {
     /// # Errors
     /// An I/O error, and a file that is not the one of the points.
     pub(super) fn read_at(&mut self, at: u64, to: &mut [u8]) -> Result<()> {
-        let path = self.file.file.path();
+        let path = self.file.bytes.path();
         self.read_exact_at(at, to).map_err(|error| {
             let is_content = matches!(
                 error.kind(),
@@ -333,7 +326,7 @@ impl InflatedReader<'_> {
     }
 
     /// A reader from a point on.
-    fn begin(&self, point: &AccessPoint) -> io::Result<IndexedReader<Arc<PositionedFile>>> {
+    fn begin(&self, point: &AccessPoint) -> io::Result<IndexedReader<StoredBytes>> {
         let (kind, window) = match (point.window.is_empty(), self.file.kind) {
             (true, IndexKind::Zlib) => (CheckpointKind::ZlibHeader, StoredWindow::empty()),
             (true, _) => (CheckpointKind::GzipMemberHeader, StoredWindow::empty()),
@@ -350,9 +343,10 @@ impl InflatedReader<'_> {
         };
         let mut index = DeflateIndex::new();
         index.set_kind(self.file.kind);
-        index.set_compressed_size(Some(self.file.file.size()));
+        index.set_compressed_size(Some(self.file.bytes.size()));
         index.push(checkpoint, window).map_err(invalid)?;
-        let mut reader = IndexedReader::new(Arc::clone(&self.file.file), index).map_err(invalid)?;
+        let bytes = self.file.bytes.another();
+        let mut reader = IndexedReader::new(bytes, index).map_err(invalid)?;
         reader.seek(SeekFrom::Start(point.offset))?;
         Ok(reader)
     }

@@ -22,6 +22,7 @@
 use std::{
     io::{self, Read},
     ops::Range,
+    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
@@ -83,9 +84,7 @@ impl ShardReader {
     pub fn open_piece(shard: &Shard, piece: &FilePiece, options: &ReadOptions) -> Result<Self> {
         let wrap = |error| Error::io(&shard.path, error);
         if piece.version.is_some() && shard.version() != piece.version {
-            return Err(wrap(io::Error::other(
-                "the file has changed since the query was planned",
-            )));
+            return Err(changed_since_planned(&shard.path));
         }
         let most = options.limits.record_bytes;
         let Range { start, end } = piece.bytes;
@@ -123,6 +122,12 @@ impl ShardReader {
             begin,
         ))
     }
+}
+
+/// The error that a file is another one than that of which a query has planned to read parts.
+pub fn changed_since_planned(path: &Path) -> Error {
+    let text = "the file has changed since the query was planned";
+    Error::io(path, io::Error::other(text))
 }
 
 /// Returns whether a file begins with the header of a record, which no compressed file does.

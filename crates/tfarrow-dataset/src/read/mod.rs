@@ -13,3 +13,4 @@ pub(crate) mod random_access;
 pub(crate) mod same_payload;
 pub(crate) mod shard_reader;
 pub(crate) mod shared_reader;
+mod stored_bytes;

@@ -30,20 +30,12 @@ impl PositionedFile {
         }
     }
 
-    /// Opens the stored bytes of the gzip or zlib file that `reader` has begun to read; `None` for
-    /// other shards.
+    /// Opens the stored bytes of a file on this machine; `None` if the shard is none, or cannot be
+    /// read at any position.
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub(super) fn compressed(reader: &ShardReader, shard: &Shard) -> Result<Option<Self>> {
-        match reader.compression() {
-            Compression::Gzip | Compression::Zlib => Self::local(shard),
-            Compression::None | Compression::Snappy => Ok(None),
-        }
-    }
-
-    /// Opens a file on this machine; `None` if the shard is none, or cannot be read at any position.
-    fn local(shard: &Shard) -> Result<Option<Self>> {
+    pub(super) fn local(shard: &Shard) -> Result<Option<Self>> {
         if shard.is_stream() || shard.is_remote() || cfg!(not(unix)) {
             return Ok(None);
         }

@@ -1,14 +1,12 @@
 //! A shard of which bytes are read at any position.
 
-use std::io::{self, Read};
-
 use super::{
     access_points::{AccessPoint, InflatedFile, InflatedReader},
-    positioned_file::PositionedFile,
+    stored_bytes::{StoredBytes, compression_of},
 };
-use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader};
+use crate::{Compression, ReadOptions, Result, Shard, ShardReader};
 
-/// A shard whose decompressed bytes are read at any position: a file, or a plain object in a store.
+/// A shard whose decompressed bytes are read at any position: a file, or an object in a store.
 #[derive(Debug)]
 pub struct RandomAccess {
     shard: Shard,
@@ -17,16 +15,16 @@ pub struct RandomAccess {
 
 #[derive(Debug)]
 enum RandomBytes {
-    File(PositionedFile),
+    Plain(StoredBytes),
     Inflated(InflatedFile),
-    Object,
 }
 
 /// Reads a [`RandomAccess`], fastest in the order of the shard.
-pub struct RandomReader<'a> {
-    access: &'a RandomAccess,
-    /// The reader of a compressed file.
-    inflated: Option<InflatedReader<'a>>,
+pub struct RandomReader<'a>(BytesReader<'a>);
+
+enum BytesReader<'a> {
+    Plain(&'a StoredBytes),
+    Inflated(Box<InflatedReader<'a>>),
 }
 
 impl RandomAccess {
@@ -40,70 +38,77 @@ impl RandomAccess {
         options: &ReadOptions,
         points: Vec<AccessPoint>,
     ) -> Result<Option<Self>> {
-        let bytes = Self::bytes(shard, options, points)?;
+        let compression = compression_of(shard, options)?;
+        let bytes = StoredBytes::of(shard)?;
+        let bytes = match (bytes, compression) {
+            (Some(bytes), Some(Compression::None)) => Some(RandomBytes::Plain(bytes)),
+            (Some(bytes), Some(compression)) => {
+                let file = InflatedFile::new(bytes, compression, &options.limits, points);
+                file.map(RandomBytes::Inflated)
+            }
+            (None, _) | (_, None) => None,
+        };
         Ok(bytes.map(|bytes| Self {
             shard: shard.clone(),
             bytes,
         }))
     }
 
-    fn bytes(
-        shard: &Shard,
-        options: &ReadOptions,
-        points: Vec<AccessPoint>,
-    ) -> Result<Option<RandomBytes>> {
-        // An object whose first bytes are known is not requested.
-        if shard.is_remote() && shard.compression() == Some(Compression::None) {
-            return Ok(Some(RandomBytes::Object));
+    /// Whether the bytes are requested from a store.
+    fn is_object(&self) -> bool {
+        match &self.bytes {
+            RandomBytes::Plain(bytes) => bytes.is_object(),
+            RandomBytes::Inflated(file) => file.is_object(),
         }
-        let reader = ShardReader::open(shard, options)?;
-        if let Some(file) = PositionedFile::of(&reader, shard)? {
-            return Ok(Some(RandomBytes::File(file)));
-        }
-        if let Some(file) = InflatedFile::of(&reader, shard, &options.limits, points)? {
-            return Ok(Some(RandomBytes::Inflated(file)));
-        }
-        let is_plain_object = shard.is_remote() && reader.compression() == Compression::None;
-        Ok(is_plain_object.then_some(RandomBytes::Object))
     }
 
     /// Number of bytes of blocks that follow each other and are read at once.
     pub(super) fn joined_bytes(&self) -> usize {
-        match self.bytes {
-            RandomBytes::File(_) | RandomBytes::Inflated(_) => 0,
-            RandomBytes::Object => 8 << 20,
-        }
+        if self.is_object() { 8 << 20 } else { 0 }
     }
 
     /// The number of bytes between two reads below which one read is faster: those that take as long
     /// as a call of the system, or a request.
     pub fn gap(&self) -> u64 {
-        match self.bytes {
-            RandomBytes::File(_) => 4 << 10,
+        match &self.bytes {
+            RandomBytes::Plain(bytes) if bytes.is_object() => 1 << 20,
+            RandomBytes::Plain(_) => 4 << 10,
             // A reader goes on from its position.
             RandomBytes::Inflated(_) => 0,
-            RandomBytes::Object => 1 << 20,
         }
     }
 
     /// Number of bytes that the shard has at most.
     pub fn most_bytes(&self) -> u64 {
         match &self.bytes {
-            RandomBytes::File(file) => file.size(),
+            RandomBytes::Plain(bytes) => bytes.size(),
             RandomBytes::Inflated(file) => file.most_bytes(),
-            RandomBytes::Object => self.shard.size,
+        }
+    }
+
+    /// A reader of the shard as without an index: from the record `record` on, at the offset `offset`,
+    /// or from the first record of a compressed shard.
+    ///
+    /// # Errors
+    /// As [`ShardReader::open`].
+    pub(super) fn sequential(
+        &self,
+        options: &ReadOptions,
+        record: u64,
+        offset: u64,
+    ) -> Result<ShardReader> {
+        match self.bytes {
+            RandomBytes::Plain(_) => ShardReader::resume(&self.shard, options, record, offset),
+            RandomBytes::Inflated(_) => ShardReader::open(&self.shard, options),
         }
     }
 
     /// Starts to read.
     pub fn reader(&self) -> RandomReader<'_> {
-        RandomReader {
-            access: self,
-            inflated: match &self.bytes {
-                RandomBytes::Inflated(file) => Some(file.reader()),
-                RandomBytes::File(_) | RandomBytes::Object => None,
-            },
-        }
+        RandomReader(match &self.bytes {
+            RandomBytes::Plain(bytes) => BytesReader::Plain(bytes),
+            RandomBytes::Inflated(file) => BytesReader::Inflated(Box::new(file.reader())),
+        })
     }
 
     /// The shard.
@@ -118,18 +123,9 @@ impl RandomReader<'_> {
     /// # Errors
     /// An I/O error, and a shard that has become shorter, or was replaced.
     pub fn read_at(&mut self, at: u64, to: &mut [u8]) -> Result<()> {
-        if let Some(inflated) = &mut self.inflated {
-            return inflated.read_at(at, to);
+        match &mut self.0 {
+            BytesReader::Plain(bytes) => bytes.read_exact_at(at, to),
+            BytesReader::Inflated(inflated) => inflated.read_at(at, to),
         }
-        let shard = &self.access.shard;
-        let wrap = |error| Error::io(&shard.path, error);
-        let RandomBytes::File(file) = &self.access.bytes else {
-            let source = shard.open_at(at).map_err(wrap)?;
-            return source.take(to.len() as u64).read_exact(to).map_err(wrap);
-        };
-        if at.saturating_add(to.len() as u64) > file.size() {
-            return Err(wrap(io::ErrorKind::UnexpectedEof.into()));
-        }
-        file.read_at(at, to)
     }
 }

@@ -81,7 +81,8 @@ impl SharedReader {
     /// access points before the blocks of a gzip or zlib file. `is_wanted` decides about each block
     /// before it is read. `None` if the shard can be read only from its start to its end.
     ///
-    /// A block that is not at its place is an error: the file was changed.
+    /// From a block on that is not at its place, the shard is read as [`open`](Self::open) does, also
+    /// blocks that are not wanted.
     ///
     /// # Errors
     /// As [`ShardReader::open`].
@@ -95,10 +96,7 @@ impl SharedReader {
         let access = RandomAccess::open(shard, options, points)?;
         Ok(access.map(|access| {
             Self(Access::Blocks(Box::new(BlockReader::new(
-                access,
-                options.limits,
-                blocks,
-                is_wanted,
+                access, options, blocks, is_wanted,
             ))))
         }))
     }
@@ -119,10 +117,7 @@ impl SharedReader {
             Access::Serial(reader) => next_of(&mut *reader.lock().ok()?, enter),
             Access::Parallel(file) => file.next(memory.unwrap_or_default(), enter),
             Access::Blocks(blocks) => blocks.next(memory.unwrap_or_default(), |read| {
-                enter(read.map(|(records, bytes)| Taken {
-                    segment: Segment::Records(records),
-                    bytes,
-                }))
+                enter(read.map(|(segment, bytes)| Taken { segment, bytes }))
             }),
         }
     }

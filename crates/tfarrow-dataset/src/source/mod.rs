@@ -24,6 +24,7 @@ use std::{
 use percent_encoding::percent_decode_str;
 
 use self::folder_columns::set_folder_columns;
+pub(crate) use self::remote::object_compression;
 pub use self::{
     folder_columns::without_folder_columns,
     remote::read_heads,

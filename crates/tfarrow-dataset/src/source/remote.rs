@@ -15,7 +15,7 @@ use super::{
     table_log::table_log_error,
 };
 use crate::{
-    Error, ErrorKind, Result, Shard, ShardFormat,
+    Compression, Error, ErrorKind, Result, Shard, ShardFormat,
     file_names::{
         is_hidden, is_hidden_by, is_numbered_tfrecord, is_reader_index, is_shard_name, is_sidecar,
     },
@@ -293,6 +293,17 @@ pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The compression of an object, by its first bytes, as [`Shard::compression`].
+///
+/// # Errors
+/// The request failed, or the object was replaced.
+pub(crate) fn object_compression(object: &Object) -> io::Result<Option<Compression>> {
+    let object = object.clone();
+    let head = wait(async move { object.first_bytes(HEAD).await })??;
+    let (_, head) = ShardFormat::of_head(head);
+    Ok(head.compression)
 }
 
 /// The names of the objects that a source names.

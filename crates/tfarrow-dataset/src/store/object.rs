@@ -239,6 +239,21 @@ impl Object {
             .await
     }
 
+    /// Fills `to` with the bytes at `from`, by one request. Blocks the thread.
+    ///
+    /// # Errors
+    /// The request failed, the object was replaced, or it has fewer bytes.
+    pub(crate) fn read_exact_at(&self, from: u64, to: &mut [u8]) -> io::Result<()> {
+        let object = self.clone();
+        let end = from.saturating_add(to.len() as u64);
+        let bytes = wait(async move { object.bytes(from, end).await })??;
+        if bytes.len() < to.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        to.copy_from_slice(bytes.get(..to.len()).unwrap_or_default());
+        Ok(())
+    }
+
     /// Requests a range, or all bytes.
     ///
     /// # Errors
