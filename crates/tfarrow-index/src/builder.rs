@@ -18,7 +18,10 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Error, ErrorKind, Result, internals::AccessPoint};
 
-use crate::zone::{Zone, ZoneCollector};
+use crate::{
+    sorted::{SortedFeature, SortedRuns},
+    zone::{Zone, ZoneCollector},
+};
 
 /// Number of bytes of a frame besides its payload.
 pub(crate) const FRAME_BYTES: u64 = (HEADER + FOOTER) as u64;
@@ -55,6 +58,7 @@ pub struct IndexBuilder {
     features: BTreeMap<String, usize>,
     /// The zones of each block, by its number.
     zones: BTreeMap<u64, Vec<Zone>>,
+    sorted: SortedRuns,
     /// Number of zones in all blocks that have a value. It does not depend on the numbers of
     /// features, and so not on the order of chunks.
     held: u64,
@@ -162,6 +166,7 @@ impl BuiltBlocks {
 #[derive(Debug)]
 pub(crate) struct BuiltBlocks {
     pub(crate) features: Vec<(String, Kind)>,
+    pub(crate) sorted: Vec<SortedFeature>,
     pub(crate) blocks: Vec<BuiltBlock>,
     /// For each block of a gzip or zlib file, an access point before it; empty for other shards.
     pub(crate) points: Vec<AccessPoint>,
@@ -204,6 +209,7 @@ impl IndexBuilder {
             chunks: BTreeMap::new(),
             features: BTreeMap::new(),
             zones: BTreeMap::new(),
+            sorted: SortedRuns::default(),
             held: 0,
             level: 0,
             has_zones: true,
@@ -221,6 +227,7 @@ impl IndexBuilder {
     /// Adds chunk `number` of the shard, which `worker` has observed.
     pub fn add(&mut self, number: u64, chunk: ObservedChunk, worker: &mut IndexWorker) {
         let ObservedChunk { lengths, zones } = chunk;
+        let records = lengths.lengths.len() as u64;
         self.chunks.insert(number, lengths);
         let known = worker.features.len();
         for name in worker.summary.feature_names().skip(known) {
@@ -236,6 +243,9 @@ impl IndexBuilder {
         }
         let block = self.zones.entry(number >> self.level).or_default();
         for (zone, id) in zones.zones.iter().zip(&worker.features) {
+            if self.sorted.has(*id) {
+                self.sorted.add(*id, number, zone.sorted_ends(records));
+            }
             if block.len() <= *id {
                 block.resize(*id + 1, Zone::Empty);
             }
@@ -306,6 +316,13 @@ impl IndexBuilder {
         if !self.has_zones || features.len() as u64 * FEATURE_BYTES > budget {
             features.clear();
         }
+        let mut sorted = Vec::new();
+        for (name, _, id) in &features {
+            if let Some((first, last)) = self.sorted.ends(*id, self.chunks.len() as u64) {
+                let name = name.clone();
+                sorted.push(SortedFeature { name, first, last });
+            }
+        }
         let mut blocks: Vec<BuiltBlock> = Vec::new();
         let mut last = None;
         for (number, chunk) in std::mem::take(&mut self.chunks) {
@@ -335,6 +352,7 @@ impl IndexBuilder {
         }
         let mut built = BuiltBlocks {
             features: named,
+            sorted,
             blocks,
             points: Vec::new(),
         };

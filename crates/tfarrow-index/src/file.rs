@@ -7,7 +7,7 @@
 //! lengths             the bytes of each payload
 //! point               of a gzip or zlib file: an access point before the block
 //! zones.x             of a feature x that is a scalar in all records: min, max, nulls, nans
-//! metadata            tfarrow.index: the version of the format, the shard, and the summary of its records, as JSON
+//! metadata            tfarrow.index: the version of the format, the shard, the summary of its records, and its sorted features, as JSON
 //! ```
 
 use std::{
@@ -41,6 +41,7 @@ use tfarrow_dataset::internals::{AccessPoint, ShardIdentity};
 
 use crate::{
     builder::{BuiltBlock, BuiltBlocks, FRAME_BYTES, IndexBuilder},
+    sorted::SortedFeature,
     zone::Zone,
 };
 
@@ -79,6 +80,9 @@ pub(crate) struct IndexHead {
     pub(crate) records: u64,
     /// The summary of all records.
     pub(crate) summary: SummaryState,
+    /// The features whose values do not decrease from record to record.
+    #[serde(default)]
+    pub(crate) sorted: Vec<SortedFeature>,
 }
 
 /// Writes the index of a shard, once all of its chunks were added. `points` are the access points of
@@ -92,12 +96,13 @@ pub fn write_index<W: Write + Send>(
     shard: ShardIdentity,
     output: W,
 ) -> io::Result<W> {
-    let (summary, built) = builder.into_blocks(points);
+    let (summary, mut built) = builder.into_blocks(points);
     let head = IndexHead {
         version: VERSION,
         shard,
         records: summary.records(),
         summary: summary.state(),
+        sorted: std::mem::take(&mut built.sorted),
     };
     write(&head, &built, output).map_err(|error| match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

@@ -99,8 +99,9 @@ proptest! {
             shard: shard.identity().unwrap(),
             records: RECORDS as u64,
             summary: Summary::new(0).state(),
+            sorted: Vec::new(),
         };
-        let built = BuiltBlocks { features: Vec::new(), blocks, points };
+        let built = BuiltBlocks { features: Vec::new(), sorted: Vec::new(), blocks, points };
         let bytes = write(&head, &built, Vec::new()).unwrap();
         fs::write(folder.path().join("a.tfindex"), bytes).unwrap();
         let index = IndexPlace::Beside.open(&shard).unwrap().unwrap();
@@ -132,9 +133,11 @@ proptest! {
             shard: shard.identity().unwrap(),
             records: if records < 2000 { held as u64 } else { records },
             summary: summary.state(),
+            sorted: Vec::new(),
         };
         let built = BuiltBlocks {
             features: vec![("x".to_owned(), Kind::Int64)],
+            sorted: Vec::new(),
             blocks,
             points: Vec::new(),
         };

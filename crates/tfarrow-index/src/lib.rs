@@ -13,6 +13,7 @@
 //! | module | contains |
 //! |---|---|
 //! | `zone` | the bounds of the values of a feature in a block |
+//! | `sorted` | features whose values do not decrease from record to record |
 //! | `builder` | blocks and zones of the chunks of a shard, in any order |
 //! | `file` | the format |
 //! | `shard_index` | reading |
@@ -26,10 +27,14 @@ mod file;
 mod hostile;
 mod place;
 mod shard_index;
+mod sorted;
 mod zone;
 
 pub use builder::{IndexBuilder, IndexWorker, ObservedChunk};
 pub use dataset::{Dataset, DatasetOptions};
 pub use file::{write_index, write_text_index};
 pub use place::{IndexForm, IndexPlace};
-pub use shard_index::{FeatureZones, IndexFault, OpenIndex, ShardIndex, UnusableIndex};
+pub use shard_index::{
+    FeatureZones, IndexAddress, IndexFault, IndexedPart, OpenIndex, ShardIndex, UnusableIndex,
+};
+pub use sorted::{SortedFeature, SortedValue};

@@ -8,17 +8,21 @@ use std::{
 };
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, cast::AsArray, types::Int64Type};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Limits, Summary, frame::FrameRange};
 use tfarrow_columnar::{ParquetFile, row_group_rows};
 use tfarrow_dataset::{
     Error, ErrorKind, Result, Shard, ShardFormat,
-    internals::{AccessPoint, ShardIdentity, shown},
+    internals::{AccessPoint, ShardAddress, ShardIdentity, divide, shown},
 };
 
-use crate::builder::{FRAME_BYTES, MOST_BLOCK_BYTES, MOST_SKIPPED};
-use crate::file::{
-    BYTES, IndexHead, IndexVersion, KEY, LENGTHS, OFFSET, POINT, RECORD, RECORDS, VERSION, ZONES,
+use crate::{
+    builder::{FRAME_BYTES, MOST_BLOCK_BYTES, MOST_SKIPPED},
+    file::{
+        BYTES, IndexHead, IndexVersion, KEY, LENGTHS, OFFSET, POINT, RECORD, RECORDS, VERSION,
+        ZONES,
+    },
+    sorted::SortedFeature,
 };
 
 /// The index of a shard, which is open.
@@ -41,6 +45,27 @@ pub struct ShardIndex {
     /// The shard that it was made of.
     identity: ShardIdentity,
     records: u64,
+    sorted: Arc<[SortedFeature]>,
+}
+
+/// The address of the index of a shard, with which each process that has access to the same files
+/// or stores can read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexAddress {
+    /// The address of the file of the index.
+    pub file: ShardAddress,
+    /// The shard that it was made of.
+    identity: ShardIdentity,
+    records: u64,
+}
+
+/// A part of a shard, for one of several readers that know nothing of each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedPart {
+    /// The numbers of its records.
+    pub records: Range<u64>,
+    /// Its share of the bytes of the shard, as it is stored.
+    pub bytes: u64,
 }
 
 /// The zones of a feature: an element for each block.
@@ -97,12 +122,38 @@ impl UnusableIndex {
 }
 
 impl ShardIndex {
-    /// Opens the index of `shard`.
+    /// Opens the index of `shard`. Copies an index in a store, unless it was copied before.
     ///
     /// # Errors
-    /// As [`OpenIndex::open`].
+    /// As [`OpenIndex::open`], and if the shard and its index were replaced by others.
     pub fn open(&self, shard: &Shard) -> Result<OpenIndex, UnusableIndex> {
-        OpenIndex::open(Shard::clone(&self.file), shard)
+        let mut file = Shard::clone(&self.file);
+        file.spool_for_scan().map_err(UnusableIndex::of_error)?;
+        let index = OpenIndex::open(file, shard)?;
+        if index.head.shard != self.identity {
+            return Err(UnusableIndex {
+                path: index.file.path,
+                fault: IndexFault::Changed,
+            });
+        }
+        Ok(index)
+    }
+
+    /// The file of the index.
+    pub fn file(&self) -> &Shard {
+        &self.file
+    }
+
+    /// The address of the index.
+    ///
+    /// # Errors
+    /// Only this process can read the index, as [`ShardAddress::of`].
+    pub fn address(&self) -> Result<IndexAddress> {
+        Ok(IndexAddress {
+            file: ShardAddress::of(&self.file)?,
+            identity: self.identity.clone(),
+            records: self.records,
+        })
     }
 
     /// Whether the shard is still the one that the index was made of.
@@ -115,6 +166,25 @@ impl ShardIndex {
     /// The number of records of the shard.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// The features whose values do not decrease from record to record.
+    pub fn sorted(&self) -> &[SortedFeature] {
+        &self.sorted
+    }
+}
+
+impl IndexAddress {
+    /// The index at this address. `file` is the shard of [`file`](Self::file).
+    pub fn index(self, mut file: Shard) -> ShardIndex {
+        file.format = ShardFormat::Parquet;
+        ShardIndex {
+            file: Arc::new(file),
+            identity: self.identity,
+            records: self.records,
+            // The order of rows is decided where the query is planned.
+            sorted: Arc::default(),
+        }
     }
 }
 
@@ -152,6 +222,7 @@ impl OpenIndex {
             file: Arc::new(self.file),
             identity: self.head.shard,
             records: self.head.records,
+            sorted: self.head.sorted.into(),
         }
     }
 
@@ -210,6 +281,44 @@ impl OpenIndex {
         Ok(blocks)
     }
 
+    /// Divides the records of the shard into at most `count` parts of about the same size, of about
+    /// `least` bytes or more as they are stored. `None` if there are fewer than two, or if the shard
+    /// can be read from its start only.
+    ///
+    /// # Errors
+    /// As [`blocks`](Self::blocks).
+    pub fn divide(&self, count: usize, least: u64) -> Result<Option<Vec<IndexedPart>>> {
+        let blocks = self.blocks()?;
+        let stored = self.head.shard.size();
+        let bytes: u64 = blocks.iter().map(|block| block.bytes as u64).sum();
+        // The frames of a plain file are all of its bytes.
+        let has_places = bytes == stored || self.has_points();
+        let most = stored / least.max(1);
+        let count = count.min(usize::try_from(most).unwrap_or(usize::MAX));
+        if !has_places || count < 2 {
+            return Ok(None);
+        }
+        let sizes: Vec<u64> = blocks.iter().map(|block| block.bytes as u64).collect();
+        let mut parts = Vec::with_capacity(count);
+        for range in divide(&sizes, count) {
+            let of_part = blocks.get(range).unwrap_or_default();
+            let (Some(first), Some(last)) = (of_part.first(), of_part.last()) else {
+                continue;
+            };
+            let held = last.offset + last.bytes as u64 - first.offset;
+            parts.push(IndexedPart {
+                records: first.first..last.first + last.records as u64,
+                bytes: (u128::from(held) * u128::from(stored) / u128::from(bytes)) as u64,
+            });
+        }
+        Ok((parts.len() > 1).then_some(parts))
+    }
+
+    /// Whether the shard is a compressed one with access points.
+    fn has_points(&self) -> bool {
+        self.parquet.stored_schema().index_of(POINT).is_ok()
+    }
+
     /// The access points of a gzip or zlib file, among them those before each of these blocks; none for
     /// other shards. They are in the order of the file.
     ///
@@ -217,8 +326,8 @@ impl OpenIndex {
     /// As [`blocks`](Self::blocks).
     pub fn points(&self, wanted: &[FrameRange]) -> Result<Vec<AccessPoint>> {
         let mut points: Vec<AccessPoint> = Vec::new();
-        let has_points = self.parquet.stored_schema().index_of(POINT).is_ok();
-        let (true, Some(first), Some(last)) = (has_points, wanted.first(), wanted.last()) else {
+        let (true, Some(first), Some(last)) = (self.has_points(), wanted.first(), wanted.last())
+        else {
             return Ok(points);
         };
         let blocks = self.blocks()?;

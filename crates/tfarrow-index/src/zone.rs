@@ -9,6 +9,8 @@
 
 use tfarrow_codec::infer::{RecordObserver, SeenRecord, SingleValue};
 
+use crate::sorted::SortedValue;
+
 /// Number of bytes of a byte string that a zone keeps. The minimum is then the first bytes of the
 /// smallest value, and the maximum a byte string that is larger than all values.
 pub(crate) const BOUND_BYTES: usize = 64;
@@ -41,6 +43,8 @@ pub(crate) struct ValueBounds<T> {
     pub(crate) max: T,
     /// Number of values.
     pub(crate) values: u64,
+    /// Whether no value is smaller than the one before it.
+    is_sorted: bool,
 }
 
 /// The bounds of byte strings, each cut after [`BOUND_BYTES`].
@@ -54,6 +58,8 @@ pub(crate) struct BytesBounds {
     /// Whether a value that begins with `max` is longer than it.
     pub(crate) is_cut: bool,
     pub(crate) values: u64,
+    /// Whether no value is cut, or smaller than the one before it.
+    is_sorted: bool,
 }
 
 impl<T: Ord + Copy> ValueBounds<T> {
@@ -62,17 +68,22 @@ impl<T: Ord + Copy> ValueBounds<T> {
             min: value,
             max: value,
             values: 1,
+            is_sorted: true,
         }
     }
 
     #[inline]
     fn add(&mut self, value: T) {
+        // The largest of sorted values is the last one.
+        self.is_sorted &= value >= self.max;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.values += 1;
     }
 
+    /// Adds the values that follow.
     fn merge(&mut self, other: Self) {
+        self.is_sorted &= other.is_sorted && self.max <= other.min;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.values += other.values;
@@ -89,6 +100,7 @@ impl BytesBounds {
             max_head: head(value),
             is_cut: cut.len() < value.len(),
             values: 1,
+            is_sorted: cut.len() == value.len(),
         }
     }
 
@@ -98,9 +110,11 @@ impl BytesBounds {
         let head = head(value);
         // Most values are between the bounds, as their first bytes show.
         if head > self.min_head && head < self.max_head {
+            self.is_sorted = false;
             return;
         }
         let cut = cut(value);
+        self.is_sorted = self.is_sorted && cut.len() == value.len() && *cut >= *self.max;
         self.add_min(cut);
         self.add_max(cut, cut.len() < value.len());
     }
@@ -122,7 +136,9 @@ impl BytesBounds {
         }
     }
 
+    /// Adds the values that follow.
     fn merge(&mut self, other: &Self) {
+        self.is_sorted = self.is_sorted && other.is_sorted && self.max <= other.min;
         self.values += other.values;
         self.add_min(&other.min);
         self.add_max(&other.max, other.is_cut);
@@ -250,7 +266,8 @@ impl Zone {
         }
     }
 
-    /// Adds the values of another block.
+    /// Adds the values of another block. Whether the values are sorted is then known only if the other
+    /// block follows.
     pub(crate) fn merge(&mut self, other: &Self) {
         match (&mut *self, other) {
             (_, Self::Empty) => {}
@@ -305,6 +322,26 @@ impl Zone {
         match self {
             Self::Bytes(bounds) => [Some(bounds.lower().to_vec()), bounds.upper()],
             _ => [None, None],
+        }
+    }
+
+    /// The first and the last of the values, if they are `count` integers or texts, and none is smaller
+    /// than the one before it.
+    pub(crate) fn sorted_ends(&self, count: u64) -> Option<(SortedValue, SortedValue)> {
+        match self {
+            Self::Int64(bounds) if bounds.is_sorted && bounds.values == count => Some((
+                SortedValue::Int64(bounds.min),
+                SortedValue::Int64(bounds.max),
+            )),
+            Self::Bytes(bounds) if bounds.is_sorted && bounds.values == count => {
+                let first = str::from_utf8(&bounds.min).ok()?;
+                let last = str::from_utf8(&bounds.max).ok()?;
+                Some((
+                    SortedValue::Text(first.to_owned()),
+                    SortedValue::Text(last.to_owned()),
+                ))
+            }
+            _ => None,
         }
     }
 
@@ -417,6 +454,39 @@ mod tests {
                 let least = finite.copied().min_by(f32::total_cmp);
                 prop_assert_eq!(bounds.map(|bounds| bounds.min), least.map(float_order));
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sorted_values_are_recognized(
+            mut numbers in prop::collection::vec(0i64..9, 1..6),
+            mut texts in prop::collection::vec("[ab]{0,3}|a{64,66}", 1..6),
+            sort in any::<bool>(),
+        ) {
+            if sort {
+                numbers.sort_unstable();
+                texts.sort_unstable();
+            }
+            let mut zone = Zone::Empty;
+            for number in &numbers {
+                zone.add(SingleValue::Int64(*number));
+            }
+            let ends = numbers.is_sorted().then(|| {
+                (SortedValue::Int64(numbers[0]), SortedValue::Int64(numbers[numbers.len() - 1]))
+            });
+            prop_assert_eq!(zone.sorted_ends(numbers.len() as u64), ends);
+            prop_assert_eq!(zone.sorted_ends(numbers.len() as u64 + 1), None);
+            let mut zone = Zone::Empty;
+            for text in &texts {
+                zone.add(SingleValue::Bytes(text.as_bytes()));
+            }
+            let is_short = texts.iter().all(|text| text.len() <= BOUND_BYTES);
+            let ends = (is_short && texts.is_sorted()).then(|| {
+                let last = texts[texts.len() - 1].clone();
+                (SortedValue::Text(texts[0].clone()), SortedValue::Text(last))
+            });
+            prop_assert_eq!(zone.sorted_ends(texts.len() as u64), ends);
         }
     }
 

@@ -20,6 +20,13 @@ pub struct ShardIdentity {
     ends: Option<u64>,
 }
 
+impl ShardIdentity {
+    /// The number of bytes of the shard, as it is stored.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
 impl Shard {
     /// The identity of the data. Reads both ends of a file.
     ///

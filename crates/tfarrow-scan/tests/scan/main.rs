@@ -8,6 +8,7 @@
 mod compressed_index;
 mod index;
 mod infer;
+mod object_index;
 mod rows;
 mod verify;
 
