@@ -57,6 +57,7 @@ pub use file_format::{TfRecordFormat, TfRecordFormatFactory};
 pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use optimizer::{
     long_rows::LongRows, preserve_order::PreserveOrder, skip_records::SkipRecords,
+    sorted_files::SortedFiles,
 };
 pub use options::{BytesType, IndexChoice, MetadataColumns, TfRecordOptions};
 pub use remedy::{sql_advice, sql_rewrite};

@@ -19,17 +19,13 @@ use datafusion::{
     physical_optimizer::pruning::PruningPredicateBuilder,
     physical_plan::PhysicalExpr,
 };
-use tfarrow_codec::{
-    Role,
-    frame::FrameRange,
-    schema::{FEATURE, role_of},
-};
+use tfarrow_codec::{Role, frame::FrameRange, schema::role_of};
 use tfarrow_dataset::{Error, internals::Lock};
 use tfarrow_index::{FeatureZones, OpenIndex};
 
 use crate::{
     scan::{metrics::ScanMetrics, record_range::RecordRange},
-    schema::columns::Columns,
+    schema::columns::{Columns, feature_of},
 };
 
 /// The name of the function of tfarrow-sql that gives floats one NaN and one zero.
@@ -243,7 +239,7 @@ impl BlockZones {
             let Some(field) = columns.schema().fields().get(column.index()) else {
                 continue;
             };
-            let name = field.metadata().get(FEATURE).unwrap_or(field.name());
+            let name = feature_of(field);
             let zones = match role_of(field) {
                 Some(Role::Index) => Some(places(all, |block| {
                     (block.first, block.first + block.records as u64 - 1)

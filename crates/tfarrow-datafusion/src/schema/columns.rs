@@ -21,7 +21,7 @@ use datafusion::{
 };
 use tfarrow_codec::{
     RecordType, Role,
-    schema::{self, fields_of_examples, role_of, with_example_fields},
+    schema::{self, FEATURE, fields_of_examples, role_of, with_example_fields},
 };
 
 use crate::options::MetadataColumns;
@@ -38,6 +38,11 @@ pub struct Columns {
     decoded: SchemaRef,
     /// The cast of each column; `None` for a column that a query reads without a cast.
     casts: Vec<Option<ColumnCast>>,
+}
+
+/// The name of the feature of a column.
+pub(crate) fn feature_of(field: &Field) -> &str {
+    field.metadata().get(FEATURE).unwrap_or(field.name())
 }
 
 /// A value that cannot be cast to the type of its column.

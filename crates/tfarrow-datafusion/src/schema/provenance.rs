@@ -4,11 +4,10 @@
 use std::{collections::HashMap, fmt};
 
 use arrow_schema::{Field, FieldRef};
-use tfarrow_codec::{
-    FeatureSummary, Kind, KindSummary, Role,
-    schema::{FEATURE, role_of},
-};
+use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role, schema::role_of};
 use tfarrow_scan::{Inferred, Sampled};
+
+use crate::schema::columns::feature_of;
 
 /// Bytes of a value in an array, without those of a string: the size of a number, or half of a
 /// view.
@@ -83,11 +82,11 @@ impl SchemaProvenance {
         let records = seen.summary.records().max(1);
         let mut average = Vec::with_capacity(fields.len());
         for field in fields {
-            let name = field.metadata().get(FEATURE).unwrap_or(field.name());
+            let name = feature_of(field);
             let bytes = match role_of(field) {
                 // Those of the context are few beside them.
                 Some(Role::Record | Role::Examples) => seen.summary.bytes(),
-                role => bytes_of_kinds(features.get(name.as_str()).into_iter().flatten(), role),
+                role => bytes_of_kinds(features.get(name).into_iter().flatten(), role),
             };
             average.push(usize::try_from(bytes / records).unwrap_or(usize::MAX));
         }
@@ -113,7 +112,7 @@ impl SchemaProvenance {
                 return None;
             }
         }
-        let name = field.metadata().get(FEATURE).unwrap_or(field.name());
+        let name = feature_of(field);
         let mut features = features(source, name).filter(|feature| feature.role == Role::Feature);
         let feature = features.next().filter(|_| features.next().is_none())?;
         let kind = feature.kind()?;

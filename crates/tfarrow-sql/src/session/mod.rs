@@ -22,7 +22,8 @@ use datafusion::{
     prelude::{SessionConfig, SessionContext},
 };
 use tfarrow_datafusion::{
-    LongRows, OnNotice, PreserveOrder, SessionContextTfRecordExt, SkipRecords, TfRecordOptions,
+    LongRows, OnNotice, PreserveOrder, SessionContextTfRecordExt, SkipRecords, SortedFiles,
+    TfRecordOptions,
     internals::{SessionNotices, TableRegistry, merge_stream_bytes, register_format_and_functions},
 };
 
@@ -142,6 +143,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_analyzer_rule(Arc::new(NormalizeFloats))
         .with_optimizer_rules(with_normalized_floats(Optimizer::new().rules))
         .with_physical_optimizer_rules(rules)
+        .with_physical_optimizer_rule(Arc::new(SortedFiles))
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(SkipRecords))
         .with_physical_optimizer_rule(Arc::new(LongRows))
