@@ -239,6 +239,47 @@ fn a_long_file_is_read_in_pieces() {
 }
 
 #[test]
+fn an_indexed_file_is_read_in_parts() {
+    let cluster = Cluster::start(2);
+    let shard = std::fs::read(root().join("testdata/shards/train-00000-of-00004.tfrecord"));
+    let bytes = shard.unwrap();
+    let file = cluster.folder.path().join("a.tfrecord");
+    std::fs::write(&file, bytes.repeat((6 << 20) / bytes.len())).unwrap();
+    let shards = tfarrow_dataset::resolve(&[&file]).unwrap();
+    let options = tfarrow_scan::IndexOptions::default();
+    tfarrow_scan::index(&shards, &options, &|_, _| {
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    let options = ["--format", "csv", "--option", "piece_bytes=100000"];
+    let from = format!(
+        "read_tfrecord('{}', metadata_columns => 'all')",
+        file.display()
+    );
+    let explained = cluster.sql(&[
+        options[2],
+        options[3],
+        &format!("EXPLAIN SELECT _record FROM {from} WHERE label > 1"),
+    ]);
+    assert!(explained.stdout.contains("6 groups"), "{explained:?}");
+    for query in [
+        "SELECT count(*), sum(_record), min(city) FROM t WHERE label > 1",
+        "SELECT _record, label FROM t WHERE _record > 5000 AND price > 20",
+        "SELECT city, count(*) FROM t GROUP BY city",
+        "SELECT _record FROM t ORDER BY price, _record LIMIT 5",
+    ] {
+        let query = query.replace("FROM t", &format!("FROM {from}"));
+        let [a, b, c, d] = options;
+        let found = cluster.sql(&[a, b, c, d, &query]);
+        assert_eq!(
+            found.sorted(),
+            local(&["--format", "csv", &query]).sorted(),
+            "{query}"
+        );
+    }
+}
+
+#[test]
 fn a_limit_returns_no_row_of_an_embedded_file() {
     let cluster = Cluster::start(2);
     let inner = std::fs::read(root().join("testdata/shards/train-00000-of-00004.tfrecord"))

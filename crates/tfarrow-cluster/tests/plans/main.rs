@@ -9,6 +9,7 @@
 
 mod common;
 mod corrupt_bytes;
+mod indexes;
 mod round_trip;
 mod tasks;
 mod writes;

@@ -31,7 +31,8 @@ use futures::{
 };
 use tfarrow_codec::{BATCH_CELLS, OnError, Records};
 use tfarrow_dataset::{
-    DamageReport, Error, ReadOptions, Segment, SharedReader, Taken, internals::Lock,
+    DamageReport, Error, ReadOptions, Segment, SharedReader, Taken,
+    internals::{Lock, changed_since_planned},
 };
 use tfarrow_scan::{Ordered, PieceSink, Ticket};
 use tokio::{
@@ -160,6 +161,10 @@ impl Scan {
         }
         let opened = match blocks {
             Ok(Some(reader)) => Ok(reader),
+            // Other parts of the query read other records than these numbers are of.
+            Ok(None) | Err(_) if !range.is_whole() && input.has_changed() => {
+                Err(changed_since_planned(&input.name()))
+            }
             Ok(None) | Err(_) => input.open(&self.read, runtime),
         };
         let reader = match opened {

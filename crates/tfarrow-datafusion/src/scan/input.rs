@@ -60,6 +60,14 @@ impl ScanInput {
         }
     }
 
+    /// Whether the file has other records than its index had when the query was planned.
+    pub(crate) fn has_changed(&self) -> bool {
+        match self {
+            Self::Shard(shard, Some(index)) => !index.is_of(shard),
+            Self::Shard(_, None) | Self::Piece(..) | Self::Object { .. } => false,
+        }
+    }
+
     /// Opens the blocks of the file that a scan may read, by its index. `None` if it has none, or is
     /// read as a whole, also after an error of the file. Blocks the thread.
     ///

@@ -22,6 +22,11 @@ impl RecordRange {
         file.extension::<Self>().cloned().unwrap_or_default()
     }
 
+    /// Whether all records are read.
+    pub(crate) fn is_whole(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Returns whether records of a block are in the range.
     pub(crate) fn has_some_of(&self, block: &FrameRange) -> bool {
         self.0.start < block.first + block.records as u64 && block.first < self.0.end

@@ -364,8 +364,9 @@ fn table_schema(columns: &Columns, partitions: &PartitionColumns) -> SchemaRef {
 }
 
 impl TfRecordTable {
-    /// Divides long files into pieces, if fewer files than partitions are read and an engine can
-    /// read the query again after an error of a piece. The records of a piece have no numbers.
+    /// Divides long files, if fewer files than partitions are read: by their indexes, or into pieces
+    /// if an engine can read the query again after an error of a piece. The records of a piece have
+    /// no numbers.
     async fn cut(
         &self,
         files: Vec<PartitionedFile>,
@@ -378,14 +379,17 @@ impl TfRecordTable {
         else {
             return Ok(files);
         };
-        let reads_all = files
-            .iter()
-            .all(|file| RecordRange::of(file) == RecordRange::default());
-        let can_fail = self.options.on_error == OnError::Fail;
-        if self.options.metadata_columns.record || !can_fail || !reads_all {
+        let reads_all = files.iter().all(|file| RecordRange::of(file).is_whole());
+        if !reads_all {
             return Ok(files);
         }
-        blocking(move || Ok(pieces(files, partitions, least.get() as u64))).await
+        let can_fail = self.options.on_error == OnError::Fail;
+        let division = Division {
+            count: partitions,
+            least: least.get() as u64,
+            allows_pieces: can_fail && !self.options.metadata_columns.record,
+        };
+        blocking(move || Ok(division.of_files(files))).await
     }
 
     /// Plans the scan of the files that `filters` keep.
@@ -565,22 +569,52 @@ impl TableProvider for TfRecordTable {
     }
 }
 
-/// Divides files that are longer than the other files into pieces, so that there are about `count`
-/// of them, with `least` bytes or more. Blocks the thread.
-fn pieces(files: Vec<PartitionedFile>, count: usize, least: u64) -> Vec<PartitionedFile> {
-    let bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
-    let share = (bytes / count.max(1) as u64).max(least);
-    let mut all = Vec::with_capacity(files.len());
-    for file in files {
-        let divided = file
-            .extension::<Shard>()
-            .and_then(|shard| FilePiece::divide(shard, count, share));
-        match divided {
-            Some(pieces) => all.extend(pieces.into_iter().map(|piece| piece_of(&file, piece))),
-            None => all.push(file),
+/// How files that are longer than the other files are divided.
+struct Division {
+    /// About the number of parts of all files.
+    count: usize,
+    /// Number of bytes of a part, or more.
+    least: u64,
+    /// Whether a file without an index may be divided.
+    allows_pieces: bool,
+}
+
+impl Division {
+    /// The files, some of them in parts. Blocks the thread.
+    fn of_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+        let bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
+        let share = (bytes / self.count.max(1) as u64).max(self.least);
+        let mut all = Vec::with_capacity(files.len());
+        for file in files {
+            match self.of_file(&file, share) {
+                Some(parts) => all.extend(parts),
+                None => all.push(file),
+            }
         }
+        all
     }
-    all
+
+    /// The parts of a file, of about `share` bytes; `None` if it is read as a whole.
+    fn of_file(&self, file: &PartitionedFile, share: u64) -> Option<Vec<PartitionedFile>> {
+        let shard = file.extension::<Shard>()?;
+        let mut parts = Vec::new();
+        if let Some(index) = file.extension::<ShardIndex>() {
+            // The scan warns of an index that cannot be read.
+            let index = index.open(shard).ok()?;
+            for part in index.divide(self.count, share).ok()?? {
+                let mut file = file.clone();
+                file.object_meta.size = part.bytes;
+                parts.push(file.with_extension(RecordRange(part.records)));
+            }
+        } else if self.allows_pieces {
+            for piece in FilePiece::divide(shard, self.count, share)? {
+                parts.push(piece_of(file, piece));
+            }
+        } else {
+            return None;
+        }
+        Some(parts)
+    }
 }
 
 /// A piece of a file.
@@ -614,7 +648,7 @@ pub fn partitioned_file(
     let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size);
     let file = file.with_extension(shard.clone().without_folder_columns());
     // Plans copy their files, which may be hundreds of thousands.
-    let file = if range == RecordRange::default() {
+    let file = if range.is_whole() {
         file
     } else {
         file.with_extension(range)

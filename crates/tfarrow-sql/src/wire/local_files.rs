@@ -18,6 +18,7 @@ use datafusion::{
 use object_store::{local::LocalFileSystem, path::Path};
 use tfarrow_datafusion::{TfRecordSink, internals::external};
 use tfarrow_dataset::{Shard, internals::ShardAddress};
+use tfarrow_index::ShardIndex;
 
 use crate::{text::sink::TextSink, write::staging::StagingSink};
 
@@ -32,11 +33,19 @@ pub fn local_files(node: &dyn ExecutionPlan) -> Result<Vec<PathBuf>> {
     let Some(config) = scan_config(node) else {
         return Ok(Vec::new());
     };
-    let local = files(config).filter_map(|file| match file.extension::<Shard>() {
-        Some(shard) => (!shard.is_remote()).then(|| Ok(shard.local_path().to_owned())),
-        None => local_path(&config.object_store_url, file.path()).transpose(),
-    });
-    local.collect()
+    let mut local = Vec::new();
+    for file in files(config) {
+        match file.extension::<Shard>() {
+            Some(shard) if !shard.is_remote() => local.push(shard.local_path().to_owned()),
+            Some(_) => {}
+            None => local.extend(local_path(&config.object_store_url, file.path())?),
+        }
+        let index = file.extension::<ShardIndex>().map(ShardIndex::file);
+        if let Some(index) = index.filter(|index| !index.is_remote()) {
+            local.push(index.local_path().to_owned());
+        }
+    }
+    Ok(local)
 }
 
 /// Checks that other processes read the same files as this one.

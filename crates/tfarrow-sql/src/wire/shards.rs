@@ -5,7 +5,7 @@ use std::{fmt::Display, io::Read, ops::Range, sync::Arc};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema};
 use datafusion::{
-    common::{ScalarValue, exec_datafusion_err, exec_err},
+    common::{ScalarValue, exec_datafusion_err, exec_err, internal_err},
     datasource::{listing::PartitionedFile, physical_plan::FileGroup},
     error::{DataFusionError, Result},
 };
@@ -16,12 +16,14 @@ use tfarrow_dataset::{
     Shard, ShardFormat,
     internals::{FilePiece, ShardAddress},
 };
+use tfarrow_index::{IndexAddress, ShardIndex};
 
 use crate::wire::ipc::{batch_of_bytes, batch_to_bytes};
 
 /// Maximum bytes of the inflated lists of files of a scan.
 const MOST_BYTES: u64 = 1 << 30;
-/// Maximum number of files of a scan of one task, which take some 2 kB of memory each.
+/// Maximum number of files of a scan of one task, with their indexes, which take some 2 kB of memory
+/// each.
 const MOST_FILES: usize = 4_000_000;
 
 /// The files of one partition of a scan.
@@ -46,6 +48,8 @@ struct FileWire {
     records: Range<u64>,
     /// The piece of the file that is read; `None`: all of it.
     piece: Option<FilePiece>,
+    /// The index of the file.
+    index: Option<IndexAddress>,
 }
 
 /// The deflated [`GroupWire`] of a partition; an extension of its only file, in a process that does
@@ -83,8 +87,11 @@ pub(super) fn inflated(groups: &[Vec<u8>], columns: &[FieldRef]) -> Result<Vec<F
         inflated.push(GroupWire::inflated(bytes, &mut left)?);
     }
     // All files of a store share its connections.
-    let files = inflated.iter().flat_map(|group| &group.files);
-    let addresses = files.map(|file| file.address.clone());
+    let mut addresses = Vec::new();
+    for file in inflated.iter().flat_map(|group| &group.files) {
+        addresses.push(file.address.clone());
+        addresses.extend(file.index.as_ref().map(|index| index.file.clone()));
+    }
     let mut shards = ShardAddress::shards(addresses)
         .map_err(external)?
         .into_iter();
@@ -124,7 +131,7 @@ impl GroupWire {
         })
     }
 
-    /// The files, whose shards are the next ones of `shards`.
+    /// The files, whose shards and indexes are the next ones of `shards`.
     fn files(
         self,
         shards: &mut impl Iterator<Item = Shard>,
@@ -132,8 +139,8 @@ impl GroupWire {
     ) -> Result<FileGroup> {
         let values = values_of_bytes(&self.values, columns, self.files.len())?;
         let mut files = Vec::with_capacity(self.files.len());
-        for ((wire, values), shard) in self.files.into_iter().zip(values).zip(shards) {
-            files.push(wire.file(shard, values)?);
+        for (wire, values) in self.files.into_iter().zip(values) {
+            files.push(wire.file(shards, values)?);
         }
         Ok(FileGroup::new(files))
     }
@@ -164,11 +171,12 @@ impl GroupWire {
         let mut files = Vec::new();
         // A file of a few bytes becomes one of hundreds.
         while !rest.is_empty() {
-            match left.files.checked_sub(1) {
+            let (file, after) = postcard::take_from_bytes::<FileWire>(rest).map_err(corrupt)?;
+            let count = 1 + usize::from(file.index.is_some());
+            match left.files.checked_sub(count) {
                 Some(files) => left.files = files,
                 None => return exec_err!("a task of the plan reads more than {MOST_FILES} files"),
             }
-            let (file, after) = postcard::take_from_bytes(rest).map_err(corrupt)?;
             files.push(file);
             rest = after;
         }
@@ -190,19 +198,34 @@ impl FileWire {
         };
         check_format(shard.format)?;
         let RecordRange(records) = RecordRange::of(file);
+        let index = file.extension::<ShardIndex>().map(ShardIndex::address);
         Ok(Self {
             address: ShardAddress::of(shard).map_err(external)?,
             format: shard.format,
             records,
             piece: file.extension::<FilePiece>().cloned(),
+            index: index.transpose().map_err(external)?,
         })
     }
 
-    /// The file of `shard`, with the values of the partition columns.
-    fn file(self, mut shard: Shard, values: Vec<ScalarValue>) -> Result<PartitionedFile> {
+    /// The file of the next one of `shards`, with the values of the partition columns.
+    fn file(
+        self,
+        shards: &mut impl Iterator<Item = Shard>,
+        values: Vec<ScalarValue>,
+    ) -> Result<PartitionedFile> {
         check_format(self.format)?;
+        let Some(mut shard) = shards.next() else {
+            return internal_err!("a file of the plan has no address");
+        };
         shard.format = self.format;
-        let file = partitioned_file(&shard, values, RecordRange(self.records));
+        let mut file = partitioned_file(&shard, values, RecordRange(self.records));
+        if let Some(index) = self.index {
+            let Some(of_index) = shards.next() else {
+                return internal_err!("an index of the plan has no address");
+            };
+            file = file.with_extension(index.index(of_index));
+        }
         match self.piece {
             Some(piece) if piece.bytes.start > piece.bytes.end => {
                 exec_err!("the plan has a piece of a file that ends before it begins")
@@ -279,6 +302,7 @@ mod tests {
             format: ShardFormat::TfRecord,
             records: 0..1,
             piece: None,
+            index: None,
         };
         let group = GroupWire {
             values: Vec::new(),

@@ -97,23 +97,38 @@ fn indexed() -> &'static TempDir {
     })
 }
 
-async fn with_setting(setting: &str) -> SessionContext {
+async fn with_settings(settings: &[&str]) -> SessionContext {
     let context = session();
     // The sample of the first records has no scores.
     let sample = "tfarrow.sample_records = 'all'";
-    for set in [sample, "tfarrow.metadata_columns = 'all'", setting] {
+    for set in [sample, "tfarrow.metadata_columns = 'all'"]
+        .iter()
+        .chain(settings)
+    {
         context.sql(&format!("SET {set}")).await.unwrap();
     }
     context
 }
 
-/// The rows of a query of the indexed files as `t`, with and without their indexes.
-async fn both(query: &str) -> [Result<Vec<String>>; 2] {
+/// The rows of a query of the indexed files as `t`: with their indexes, with files divided by them
+/// as for a cluster, and without.
+async fn all_ways(query: &str) -> [Result<Vec<String>>; 3] {
     let query = query.replace("FROM t", &format!("FROM '{}'", indexed().path().display()));
-    let with = with_setting("tfarrow.index = 'beside'").await;
-    let without = with_setting("tfarrow.index = 'none'").await;
-    [rows(&with, &query).await, rows(&without, &query).await]
+    let with = with_settings(&["tfarrow.index = 'beside'"]).await;
+    let divided = with_settings(&DIVIDED).await;
+    let without = with_settings(&["tfarrow.index = 'none'"]).await;
+    [
+        rows(&with, &query).await,
+        rows(&divided, &query).await,
+        rows(&without, &query).await,
+    ]
 }
+
+/// Settings by which the files are divided.
+const DIVIDED: [&str; 2] = [
+    "tfarrow.piece_bytes = 20000",
+    "datafusion.execution.target_partitions = 7",
+];
 
 /// A comparison of a column with a value at or near the ends of blocks.
 fn comparison() -> impl Strategy<Value = String> {
@@ -194,8 +209,9 @@ proptest! {
         let query = format!(
             "SELECT count(*), sum(_record), min(id), max(text), count(score) FROM t WHERE {predicate}"
         );
-        let [with, without] = runtime.block_on(both(&query));
-        prop_assert_eq!(with.unwrap(), without.unwrap());
+        let [with, divided, without] = runtime.block_on(all_ways(&query)).map(Result::unwrap);
+        prop_assert_eq!(&with, &without);
+        prop_assert_eq!(divided, without);
     }
 }
 
@@ -218,15 +234,140 @@ async fn queries_return_the_same_rows() {
         "SELECT id FROM t WHERE id < 0 OR text = '' ORDER BY id",
         "DESCRIBE SELECT * FROM t",
     ] {
-        let [with, without] = both(query).await;
-        assert_eq!(with.unwrap(), without.unwrap(), "{query}");
+        let [with, divided, without] = all_ways(query).await.map(Result::unwrap);
+        assert_eq!(with, without, "{query}");
+        assert_eq!(divided, without, "divided: {query}");
+    }
+}
+
+#[tokio::test]
+async fn files_are_divided_by_their_indexes() {
+    let context = with_settings(&DIVIDED).await;
+    // A block of a compressed file has 2 MiB.
+    for (name, groups) in [("", 7), ("part-1.tfrecord", 5), ("part-2.tfrecord.gz", 5)] {
+        let source = indexed().path().join(name);
+        let query = format!("EXPLAIN SELECT max(_record) FROM '{}'", source.display());
+        let plan = rows(&context, &query).await.unwrap().join("\n");
+        assert!(plan.contains(&format!("{groups} groups")), "{plan}");
+    }
+}
+
+/// A folder of three files whose times do not decrease, with indexes. The last file is short.
+fn sorted() -> &'static TempDir {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, records) in [(0, 4000), (1, 4000), (2, 10)] {
+            let mut bytes = Vec::new();
+            for record in 0..records {
+                let number = file * 4000 + record;
+                let key = format!("{number:06}");
+                let ids = [number / 3];
+                let downs = [-number];
+                let pads = [[0; 500].as_slice()];
+                let mut features = vec![
+                    ("time", Value::Ints(&ids)),
+                    ("down", Value::Ints(&downs)),
+                    ("pad", Value::Bytes(&pads)),
+                ];
+                let keys = [key.as_bytes()];
+                features.push(("key", Value::Bytes(&keys)));
+                if number != 5000 {
+                    features.push(("some", Value::Ints(&ids)));
+                }
+                frame::write(&example(&features), &mut bytes);
+            }
+            fs::write(folder.path().join(format!("{file}.tfrecord")), bytes).unwrap();
+        }
+        make_indexes(folder.path());
+        folder
+    })
+}
+
+#[tokio::test]
+async fn files_that_are_sorted_are_not_sorted_again() {
+    let folder = sorted().path().display().to_string();
+    let one = format!("{folder}/1.tfrecord");
+    // Queries, and whether a sort is left.
+    for (query, sorts) in [
+        ("SELECT time FROM t ORDER BY time", false),
+        ("SELECT time FROM t ORDER BY time NULLS FIRST", false),
+        (
+            "SELECT key FROM t WHERE down < -10 ORDER BY key LIMIT 2000",
+            false,
+        ),
+        (
+            "SELECT time AS t1 FROM t ORDER BY t1 LIMIT 4500 OFFSET 4100",
+            false,
+        ),
+        ("SELECT upper(key) AS k FROM t ORDER BY key", false),
+        (
+            "SELECT key, sum(down) OVER (ORDER BY key) AS s FROM t",
+            false,
+        ),
+        ("SELECT time FROM t ORDER BY time DESC LIMIT 5", true),
+        ("SELECT down FROM t ORDER BY down", true),
+        ("SELECT some FROM t ORDER BY some", true),
+        ("SELECT time, down FROM t ORDER BY time, down", true),
+        ("SELECT down + time AS u FROM t ORDER BY u", true),
+        (
+            "SELECT count(*) AS n, time FROM t GROUP BY time ORDER BY n, time",
+            true,
+        ),
+    ] {
+        for partitions in [1, 2, 5] {
+            for source in [&folder, &one] {
+                let partitions = format!("datafusion.execution.target_partitions = {partitions}");
+                let context = with_settings(&[&partitions]).await;
+                let query = query.replace("FROM t", &format!("FROM '{source}'"));
+                let plan = rows(&context, &format!("EXPLAIN {query}")).await.unwrap();
+                let plan = plan.join("\n");
+                assert_eq!(plan.contains("SortExec"), sorts, "{query}: {plan}");
+                let without = with_settings(&["tfarrow.index = 'none'"]).await;
+                let expected = rows(&without, &query).await.unwrap();
+                assert_eq!(rows(&context, &query).await.unwrap(), expected, "{query}");
+            }
+        }
+    }
+}
+
+/// Files in another order are merged, unless they are one partition.
+#[tokio::test]
+async fn sorted_files_that_overlap_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [(2, 'a'), (1, 'b'), (0, 'c'), (1, 'd')] {
+        let from = sorted().path().join(format!("{from}.tfrecord"));
+        fs::copy(from, folder.path().join(format!("{to}.tfrecord"))).unwrap();
+    }
+    make_indexes(folder.path());
+    let source = folder.path().display();
+    for query in [
+        format!("SELECT time AS t FROM '{source}' ORDER BY t"),
+        format!("SELECT key FROM '{source}' WHERE down < -10 ORDER BY key LIMIT 5000"),
+        format!("SELECT key FROM '{source}' ORDER BY key LIMIT 3 OFFSET 5000"),
+        // The rows of the inner query are those of another order.
+        format!(
+            "SELECT key FROM (SELECT * FROM '{source}' ORDER BY down LIMIT 7) ORDER BY key LIMIT 5"
+        ),
+    ] {
+        let without = with_settings(&["tfarrow.index = 'none'"]).await;
+        let expected = rows(&without, &query).await.unwrap();
+        for (partitions, sorts) in [(1, true), (2, false), (5, false)] {
+            let partitions = format!("datafusion.execution.target_partitions = {partitions}");
+            let context = with_settings(&[&partitions]).await;
+            let plan = rows(&context, &format!("EXPLAIN {query}")).await.unwrap();
+            let plan = plan.join("\n");
+            let sorts = sorts || query.contains("down LIMIT");
+            assert_eq!(plan.contains("SortExec"), sorts, "{query}: {plan}");
+            assert_eq!(rows(&context, &query).await.unwrap(), expected, "{query}");
+        }
     }
 }
 
 /// A metric of the scan of a query.
 async fn metric(query: &str, name: &str) -> u64 {
     let query = query.replace("FROM t", &format!("FROM '{}'", indexed().path().display()));
-    let context = with_setting("tfarrow.index = 'beside'").await;
+    let context = with_settings(&["tfarrow.index = 'beside'"]).await;
     let plan = rows(&context, &format!("EXPLAIN ANALYZE {query}"))
         .await
         .unwrap()
@@ -329,7 +470,7 @@ async fn an_error_of_a_record_is_not_hidden_by_its_block() {
     fs::write(&path, bytes).unwrap();
     make_indexes(folder.path());
     for index in ["beside", "none"] {
-        let context = with_setting(&format!("tfarrow.index = '{index}'")).await;
+        let context = with_settings(&[&format!("tfarrow.index = '{index}'")]).await;
         let create = format!(
             "CREATE EXTERNAL TABLE t (text TEXT) STORED AS TFRECORD LOCATION '{}'",
             path.display()
@@ -337,6 +478,59 @@ async fn an_error_of_a_record_is_not_hidden_by_its_block() {
         context.sql(&create).await.unwrap();
         let found = error(&context, "SELECT count(*) FROM t WHERE text = 'z'").await;
         assert!(found.contains("record 2000"), "{index}: {found}");
+    }
+}
+
+/// Replaces a file by one of the same size, time and ends.
+fn damage(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let time = fs::metadata(path).unwrap().modified().unwrap();
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
+}
+
+#[tokio::test]
+async fn damage_after_indexing_is_found_or_skipped_as_without_an_index() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0);
+    write_gzip(folder.path(), 1);
+    make_indexes(folder.path());
+    let plain = folder.path().join("part-0.tfrecord");
+    let gzip = folder.path().join("part-1.tfrecord.gz");
+    damage(&plain, |bytes| {
+        // The length of a record in the middle, and a byte of a later one.
+        let record = 2500;
+        let before: usize = (0..record)
+            .map(|record| payload(0, record).len() + 16)
+            .sum();
+        bytes[before + 3] ^= 0x40;
+        let length = bytes.len();
+        bytes[length - 5000] ^= 1;
+    });
+    damage(&gzip, |bytes| {
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 50].fill(0xff);
+    });
+    for file in [&plain, &gzip] {
+        for policy in ["fail", "skip"] {
+            for query in [
+                "SELECT count(*) AS n, sum(id) AS ids, sum(_record) AS records FROM t WHERE id > 7",
+                "SELECT _record, _offset FROM t WHERE _record > 2000 AND id < 100000",
+            ] {
+                let query = query.replace("FROM t", &format!("FROM '{}'", file.display()));
+                let policy = format!("tfarrow.on_error = '{policy}'");
+                let with = with_settings(&[&policy]).await;
+                let without = with_settings(&[&policy, "tfarrow.index = 'none'"]).await;
+                let text = |found: Result<Vec<String>>| found.map_err(|e| e.strip_backtrace());
+                assert_eq!(
+                    text(rows(&with, &query).await),
+                    text(rows(&without, &query).await),
+                    "{policy}: {query}"
+                );
+            }
+        }
     }
 }
 
