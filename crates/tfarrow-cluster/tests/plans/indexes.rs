@@ -2,10 +2,12 @@
 
 use std::{fs, ops::ControlFlow, path::PathBuf, sync::Arc};
 
+use arrow_array::{cast::AsArray, types::Int64Type};
 use datafusion::{datasource::source::DataSourceExec, physical_plan::ExecutionPlan};
 use tempfile::TempDir;
 use tfarrow_dataset::resolve;
 use tfarrow_scan::{IndexOptions, index};
+use tfarrow_testkit::{frame, proto};
 
 use crate::common::{self, check, rows, run, testdata};
 
@@ -69,4 +71,36 @@ fn parts_of_a_file_are_read_by_its_index() {
         error.contains("changed since the query was planned"),
         "{error}"
     );
+}
+
+#[test]
+fn sorted_files_are_merged_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in 0..3 {
+        let records = (0..2000).map(|number| {
+            let time = proto::KindOneof::ints([number * 3 + file]);
+            proto::example([("time", time)])
+        });
+        let path = folder.path().join(format!("{file}.tfrecord"));
+        fs::write(path, frame::file(records)).unwrap();
+    }
+    let shards = resolve(&[folder.path()]).unwrap();
+    index(&shards, &IndexOptions::default(), &|_, _| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let query = format!(
+        "SELECT time FROM '{}' ORDER BY time",
+        folder.path().display()
+    );
+    let (sent, _) = common::sent(&query);
+    assert!(!common::text(&sent).contains("SortExec"));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let batches = runtime.block_on(run(sent)).unwrap();
+    let mut times = Vec::new();
+    for batch in &batches {
+        let column = batch.column(0).as_primitive::<Int64Type>();
+        times.extend(column.values().iter().copied());
+    }
+    assert_eq!(times, (0..6000).collect::<Vec<i64>>());
 }
