@@ -208,6 +208,11 @@ def indexes(check, s3, big):
     folder = os.path.join(HOME, "out", "indexes")
     check.run("index", source, "--to", folder)
     assert pruned() == 0 and pruned(["--option", f"index={folder}"]) > 30
+    # In another folder of the store.
+    folder = "s3://data/indexes/"
+    check.run("index", source, "--to", folder)
+    assert pruned() == 0 and pruned(["--option", f"index={folder}"]) > 30
+    check.prints(["count", source, "--index", folder], count)
     # An object that was replaced after it was indexed.
     check.run("index", source)
     s3.put_object(Bucket="data", Key="indexed/big.tfrecord", Body=open(big, "rb").read()[: os.path.getsize(big) // 2])

@@ -70,6 +70,15 @@ def in_turns(*commands, runs=RUNS):
     return best
 
 
+def peak(command):
+    """The largest memory of a process, in MB."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{command} failed")
+    return usage.ru_maxrss / 1024
+
+
 def size(pattern):
     return sum(os.path.getsize(name) for name in glob.glob(pattern))
 
@@ -148,6 +157,9 @@ def main():
     query = f"SELECT n FROM '{long}' LIMIT 10 OFFSET {middle}"
     found, read = in_turns(sql(query), sql(query, before, *(none if before == program else ())))
     results.append(("`LIMIT 10 OFFSET` of half of it", f"{read / found:.0f}x ({1e3 * found:.1f} ms)"))
+    write = lambda *options: [program, "sql", *options, "-o", os.path.join(args.scratch, "ordered.tfrecord"), "--overwrite", f"SELECT * FROM '{shards}' ORDER BY n"]
+    merged, ordered = in_turns(write(), write(*none), runs=3)
+    results.append(("all columns ordered by the sorted column, to a file", f"{ordered / merged:.1f}x, {peak(write()):.0f} MB (without: {peak(write(*none)):.0f} MB)"))
     results.extend(gzip_rows(program, before, args.corpus, args.scratch, sql))
     if args.take:
         text = timed([args.take, sorted_folder, "1024"])[1].strip().splitlines()[-1]
