@@ -9,7 +9,7 @@ writes a copy whose records have a growing number `n`, an index of it, one file 
 to Parquet, and one gzip file. `--before` is an earlier program, for the ratios that compare with one. `--take` is the built
 example `take` of tfarrow-index, and `--array-record` a Python with array_record, whose reader reads the same records:
 
-    cargo build --release --package tfarrow-index --example take
+    cargo build --release --package tfarrow-scan --example take
     pip install array_record
 
 Each command is a whole process, in turns with what it is compared with; the best of its runs counts. Files are in the

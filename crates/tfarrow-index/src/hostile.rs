@@ -1,9 +1,9 @@
 //! Indexes that are valid Parquet files with valid checksums, and are wrong about their shard.
 
-use std::{fs, io::Write, path::Path};
+use std::{fs, io::Write, ops::ControlFlow, path::Path};
 
 use proptest::prelude::*;
-use tfarrow_codec::{Kind, Limits, Summary, VerifyCrc, frame};
+use tfarrow_codec::{Kind, Layout, Limits, ReaderBuilder, Summary, VerifyCrc, frame};
 use tfarrow_dataset::{
     Compression, ReadOptions, Segment, Shard, ShardWriter, SharedReader, internals::AccessPoint,
     resolve,
@@ -157,10 +157,16 @@ proptest! {
                 }
             }
         }
-        let dataset = Dataset::open(vec![shard], &DatasetOptions::default()).unwrap();
-        if let Ok(records) = dataset.records(&[0, 49, 7]) {
-            for (number, record) in [0, 49, 7].into_iter().zip(records.iter()) {
-                prop_assert_eq!(record, payload(number));
+        let schema = summary.schema(Layout::Auto, None).unwrap();
+        let dataset = Dataset::open(
+            vec![shard],
+            ReaderBuilder::new(schema),
+            &DatasetOptions::default(),
+            &|_, _| ControlFlow::Continue(()),
+        );
+        if let Ok(fetched) = dataset.unwrap().fetch(&[0, 49, 7], 1) {
+            for (place, number) in [0, 49, 7].into_iter().enumerate() {
+                prop_assert_eq!(fetched.get(place).unwrap(), payload(number));
             }
         }
     }

@@ -18,6 +18,8 @@
 //! | `file` | the format |
 //! | `shard_index` | reading |
 //! | `place` | the names of indexes |
+//! | `text_index` | the text index of other programs, as a hint |
+//! | `places` | the places of the records of a shard, by its index or without one |
 //! | `dataset` | random access to the records of a data set |
 
 mod builder;
@@ -26,12 +28,14 @@ mod file;
 #[cfg(test)]
 mod hostile;
 mod place;
+mod places;
 mod shard_index;
 mod sorted;
+mod text_index;
 mod zone;
 
 pub use builder::{IndexBuilder, IndexWorker, ObservedChunk};
-pub use dataset::{Dataset, DatasetOptions};
+pub use dataset::{Dataset, DatasetOptions, Fetched};
 pub use file::{write_index, write_text_index};
 pub use place::{IndexForm, IndexPlace};
 pub use shard_index::{

@@ -226,7 +226,7 @@ pub(super) struct InflatedFile {
     bytes: StoredBytes,
     kind: IndexKind,
     /// In the order of the file.
-    points: Vec<AccessPoint>,
+    points: Arc<[AccessPoint]>,
     /// Number of decompressed bytes that the file has at most.
     most: u64,
 }
@@ -238,7 +238,7 @@ impl InflatedFile {
         bytes: StoredBytes,
         compression: Compression,
         limits: &Limits,
-        points: Vec<AccessPoint>,
+        points: Arc<[AccessPoint]>,
     ) -> Option<Self> {
         let kind = match compression {
             Compression::Gzip => IndexKind::Gzip,

@@ -1,5 +1,7 @@
 //! A shard of which bytes are read at any position.
 
+use std::sync::Arc;
+
 use super::{
     access_points::{AccessPoint, InflatedFile, InflatedReader},
     stored_bytes::{StoredBytes, compression_of},
@@ -36,14 +38,14 @@ impl RandomAccess {
     pub fn open(
         shard: &Shard,
         options: &ReadOptions,
-        points: Vec<AccessPoint>,
+        points: impl Into<Arc<[AccessPoint]>>,
     ) -> Result<Option<Self>> {
         let compression = compression_of(shard, options)?;
         let bytes = StoredBytes::of(shard)?;
         let bytes = match (bytes, compression) {
             (Some(bytes), Some(Compression::None)) => Some(RandomBytes::Plain(bytes)),
             (Some(bytes), Some(compression)) => {
-                let file = InflatedFile::new(bytes, compression, &options.limits, points);
+                let file = InflatedFile::new(bytes, compression, &options.limits, points.into());
                 file.map(RandomBytes::Inflated)
             }
             (None, _) | (_, None) => None,
@@ -65,17 +67,6 @@ impl RandomAccess {
     /// Number of bytes of blocks that follow each other and are read at once.
     pub(super) fn joined_bytes(&self) -> usize {
         if self.is_object() { 8 << 20 } else { 0 }
-    }
-
-    /// The number of bytes between two reads below which one read is faster: those that take as long
-    /// as a call of the system, or a request.
-    pub fn gap(&self) -> u64 {
-        match &self.bytes {
-            RandomBytes::Plain(bytes) if bytes.is_object() => 1 << 20,
-            RandomBytes::Plain(_) => 4 << 10,
-            // A reader goes on from its position.
-            RandomBytes::Inflated(_) => 0,
-        }
     }
 
     /// Number of bytes that the shard has at most.

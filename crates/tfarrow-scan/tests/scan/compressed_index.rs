@@ -2,7 +2,7 @@
 
 use std::{fs, ops::ControlFlow, path::Path};
 
-use tfarrow_codec::{Summary, VerifyCrc, frame::FrameRange};
+use tfarrow_codec::{OnError, Summary, VerifyCrc, frame::FrameRange};
 use tfarrow_dataset::{
     Compression, Error, ReadOptions, Segment, Shard, ShardReader, SharedReader, resolve,
 };
@@ -10,7 +10,7 @@ use tfarrow_index::{Dataset, DatasetOptions, IndexPlace, OpenIndex};
 use tfarrow_scan::{IndexOptions, Indexed, index};
 use tfarrow_testkit::{frame, proto};
 
-use crate::{compressed, shard_of};
+use crate::{compressed, index::builder_of, shard_of};
 
 /// Records of a kilobyte, half of which does not compress.
 pub(crate) fn payloads(count: u64) -> Vec<Vec<u8>> {
@@ -163,16 +163,18 @@ fn records_of_compressed_files_are_taken_in_any_order() {
         Indexed::Written { records: 7_000, .. }
     ));
     let numbers = [11_999, 0, 6_999, 7_000, 3, 4, 5_500, 0];
+    let builder = builder_of(&shards, OnError::Fail).unwrap();
+    let progress = |_, _| ControlFlow::Continue(());
     for indexes in [Some(IndexPlace::Beside), None] {
         let options = DatasetOptions {
             indexes,
             ..DatasetOptions::default()
         };
-        let dataset = Dataset::open(shards.clone(), &options).unwrap();
+        let dataset = Dataset::open(shards.clone(), builder.clone(), &options, &progress).unwrap();
         assert_eq!(dataset.len(), 12_000);
-        let records = dataset.records(&numbers).unwrap();
-        for (number, record) in numbers.iter().zip(records.iter()) {
-            assert_eq!(record, payloads[*number as usize]);
+        let fetched = dataset.fetch(&numbers, 1).unwrap();
+        for (place, number) in numbers.iter().enumerate() {
+            assert_eq!(fetched.get(place).unwrap(), payloads[*number as usize]);
         }
     }
 }

@@ -11,8 +11,8 @@ use arrow_array::{
     cast::AsArray,
     types::{Float32Type, Int64Type},
 };
-use tfarrow_codec::{Layout, Limits};
-use tfarrow_dataset::{Compression, ErrorKind, ReadOptions, Shard, resolve};
+use tfarrow_codec::{Layout, Limits, OnError, ReaderBuilder};
+use tfarrow_dataset::{Compression, Error, ErrorKind, ReadOptions, Shard, resolve};
 use tfarrow_index::{
     Dataset, DatasetOptions, FeatureZones, IndexFault, IndexForm, IndexPlace, OpenIndex,
 };
@@ -377,7 +377,34 @@ fn dataset(shards: &[Shard], indexes: Option<IndexPlace>) -> Dataset {
         indexes,
         ..DatasetOptions::default()
     };
-    Dataset::open(shards.to_vec(), &options).unwrap()
+    opened_dataset(shards, &options, OnError::Fail).unwrap()
+}
+
+/// Opens the data set of these files.
+fn opened_dataset(
+    shards: &[Shard],
+    options: &DatasetOptions,
+    on_error: OnError,
+) -> Result<Dataset, Error> {
+    let options = DatasetOptions {
+        read: ReadOptions {
+            on_error,
+            ..options.read
+        },
+        ..options.clone()
+    };
+    let builder = builder_of(shards, on_error)?;
+    let progress = |_, _| ControlFlow::Continue(());
+    Dataset::open(shards.to_vec(), builder, &options, &progress)
+}
+
+/// A builder of decoders of all columns of these files.
+pub(crate) fn builder_of(shards: &[Shard], on_error: OnError) -> Result<ReaderBuilder, Error> {
+    let mut options = InferOptions::default();
+    options.read.on_error = on_error;
+    let inferred = infer(shards, &options, &|_, _| ControlFlow::Continue(()))?;
+    let schema = inferred.schema(Layout::Auto, None)?;
+    Ok(ReaderBuilder::new(schema).with_on_error(on_error))
 }
 
 #[test]
@@ -403,15 +430,15 @@ fn records_are_taken_in_any_order() {
     }
     numbers.extend(100..200);
     for dataset in [&with, &without] {
-        let records = dataset.records(&numbers).unwrap();
+        let fetched = dataset.fetch(&numbers, 2).unwrap();
         let batch = dataset.take(&numbers).unwrap();
         let ids = batch
             .column_by_name("id")
             .unwrap()
             .as_primitive::<Int64Type>();
-        for (row, (number, record)) in numbers.iter().zip(records.iter()).enumerate() {
+        for (row, number) in numbers.iter().enumerate() {
             let expected = &all[*number as usize];
-            assert_eq!(record, payload(expected));
+            assert_eq!(fetched.get(row).unwrap(), payload(expected));
             assert_eq!(ids.value(row), expected.id);
         }
         assert_eq!(batch.num_rows(), numbers.len());
@@ -449,7 +476,123 @@ fn a_corrupt_record_that_is_taken_has_its_place_in_the_error() {
 fn records_of_a_snappy_file_are_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let shard = write(folder.path(), "a", &rows(10), Compression::Snappy);
-    let opened = Dataset::open(vec![shard], &DatasetOptions::default());
+    let opened = opened_dataset(&[shard], &DatasetOptions::default(), OnError::Fail);
     let error = opened.unwrap_err().to_string();
     assert!(error.contains("only from its start"), "{error}");
+}
+
+#[test]
+fn records_are_found_by_a_text_index_that_fits() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = rows(300);
+    let shard = write(folder.path(), "a", &all, Compression::None);
+    let shards = std::slice::from_ref(&shard);
+    let options = IndexOptions {
+        form: IndexForm::Dali,
+        ..IndexOptions::default()
+    };
+    run(shards, &options);
+    let check = |dataset: &Dataset| {
+        let batch = dataset.take(&[299, 0, 150]).unwrap();
+        let ids = batch.column_by_name("id").unwrap();
+        let ids = ids.as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!(ids, [all[299].id, all[0].id, all[150].id]);
+    };
+    let with = dataset(shards, Some(IndexPlace::Beside));
+    assert!(with.unusable().is_empty());
+    check(&with);
+    let path = folder.path().join("a.idx");
+    let text = fs::read_to_string(&path).unwrap();
+    // The second frame is longer by a byte, and the third one begins after it.
+    let lines: Vec<_> = text.lines().collect();
+    let number = |line: usize, word: usize| -> u64 {
+        lines[line].split(' ').nth(word).unwrap().parse().unwrap()
+    };
+    let second = format!("{} {}", number(1, 0), number(1, 1) + 1);
+    let third = format!("{} {}", number(2, 0) + 1, number(2, 1) - 1);
+    let moved = [&[lines[0], &second, &third], &lines[3..]].concat();
+    fs::write(&path, moved.join("\n")).unwrap();
+    let moved = dataset(shards, Some(IndexPlace::Beside));
+    assert!(moved.take(&[1]).is_err() && moved.take(&[2]).is_err());
+    check(&moved);
+    // An index that does not fit is a warning.
+    fs::write(&path, "0 20\n").unwrap();
+    let without = dataset(shards, Some(IndexPlace::Beside));
+    let [unusable] = without.unusable() else {
+        panic!("{:?}", without.unusable());
+    };
+    assert_eq!(unusable.path, path);
+    check(&without);
+}
+
+#[test]
+fn corrupt_records_are_skipped_if_the_caller_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = rows(100);
+    let shard = write(folder.path(), "a", &all, Compression::None);
+    let shards = std::slice::from_ref(&shard);
+    let skipping = |indexes| {
+        let options = DatasetOptions {
+            indexes,
+            ..DatasetOptions::default()
+        };
+        opened_dataset(shards, &options, OnError::Skip).unwrap()
+    };
+    let offset = |record: usize| -> usize {
+        all[..record]
+            .iter()
+            .map(|row| payload(row).len() + 16)
+            .sum()
+    };
+    run(shards, &IndexOptions::default());
+    let before = skipping(Some(IndexPlace::Beside));
+    let mut bytes = fs::read(&shard.path).unwrap();
+    bytes[offset(20)] ^= 1; // a length
+    bytes[offset(30) + 14] ^= 1; // a payload
+    fs::write(&shard.path, &bytes).unwrap();
+    let numbers = [40, 20, 10, 30, 20];
+    let ids = |dataset: &Dataset, numbers: &[u64]| {
+        let mut fetched = dataset.fetch(numbers, 1).unwrap();
+        let (batch, skipped) = dataset.decode(&fetched, 0..numbers.len()).unwrap();
+        let ids = batch.column_by_name("id").unwrap();
+        let ids = ids.as_primitive::<Int64Type>().values().to_vec();
+        (ids, fetched.take_skipped().len() + skipped.len())
+    };
+    assert_eq!(ids(&before, &numbers), (vec![all[40].id, all[10].id], 2));
+    assert!(before.take(&numbers).is_err());
+    // Without an index, the record with a corrupt length is lost bytes between two records.
+    let after = skipping(None);
+    assert_eq!(after.len(), 99);
+    assert_eq!(
+        ids(&after, &[19, 20, 29]),
+        (vec![all[19].id, all[21].id], 1)
+    );
+    assert!(opened_dataset(shards, &DatasetOptions::default(), OnError::Fail).is_err());
+}
+
+#[test]
+fn more_shards_than_files_may_be_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = rows(300);
+    let mut shards = Vec::new();
+    for (number, row) in all.iter().enumerate() {
+        let name = format!("{number:03}");
+        shards.push(write(
+            folder.path(),
+            &name,
+            std::slice::from_ref(row),
+            Compression::None,
+        ));
+    }
+    let dataset = dataset(&shards, None);
+    for numbers in [(0..300).rev().collect::<Vec<_>>(), (0..300).collect()] {
+        let batch = dataset.take(&numbers).unwrap();
+        let ids = batch
+            .column_by_name("id")
+            .unwrap()
+            .as_primitive::<Int64Type>();
+        for (row, number) in numbers.iter().enumerate() {
+            assert_eq!(ids.value(row), all[*number as usize].id);
+        }
+    }
 }

@@ -8,12 +8,13 @@ use std::{
     thread,
 };
 
+use tfarrow_codec::OnError;
 use tfarrow_dataset::{Compression, resolve};
 use tfarrow_index::{Dataset, DatasetOptions, IndexPlace};
 use tfarrow_scan::{IndexOptions, index};
 use tfarrow_testkit::frame;
 
-use crate::{compressed, compressed_index::payloads};
+use crate::{compressed, compressed_index::payloads, index::builder_of};
 
 /// A web server of one file.
 struct Server {
@@ -107,13 +108,15 @@ fn records_of_an_object_are_taken_by_requests_for_ranges() {
             indexes: Some(place),
             ..DatasetOptions::default()
         };
+        let builder = builder_of(&shards, OnError::Fail).unwrap();
         server.object.lock().unwrap().sent.clear();
-        let dataset = Dataset::open(shards.clone(), &options).unwrap();
+        let progress = |_, _| ControlFlow::Continue(());
+        let dataset = Dataset::open(shards.clone(), builder, &options, &progress).unwrap();
         assert_eq!(dataset.len(), 12_000);
         let numbers = [11_999, 0, 1, 2, 6_000, 0];
-        let records = dataset.records(&numbers).unwrap();
-        for (number, record) in numbers.iter().zip(records.iter()) {
-            assert_eq!(record, payloads[*number as usize]);
+        let fetched = dataset.fetch(&numbers, 1).unwrap();
+        for (place, number) in numbers.iter().enumerate() {
+            assert_eq!(fetched.get(place).unwrap(), payloads[*number as usize]);
         }
         // The head of the object, and three places.
         let sent = server.object.lock().unwrap().sent.clone();
@@ -127,7 +130,7 @@ fn records_of_an_object_are_taken_by_requests_for_ranges() {
 
         // Another object is an error.
         server.object.lock().unwrap().tag = 2;
-        let error = dataset.records(&[3]).unwrap_err().to_string();
+        let error = dataset.fetch(&[3], 1).unwrap_err().to_string();
         assert!(error.contains(&server.url), "{error}");
     }
 }
