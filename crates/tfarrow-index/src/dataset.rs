@@ -1,14 +1,20 @@
 //! Random access to the records of a data set.
 //!
 //! ```text
-//! numbers [7, 2, 9] ─▶ by place: 2, 7, 9 ─▶ reads, near ones together ─▶ Fetched ─▶ decode 7, 2, 9
+//! numbers [7, 2, 9] ─▶ by place: 2, 7, 9 ─▶ reads, near ones together ─▶ Fetched: 7, 2, 9 ─▶ decode
 //! ```
 
-use std::{collections::VecDeque, io, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    io,
+    ops::Range,
+    sync::Arc,
+};
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_buffer::Buffer;
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
+use arrow_select::take::take;
 use tfarrow_codec::{BatchDecoder, OnError, ReaderBuilder, Records};
 use tfarrow_dataset::{
     Error, ErrorKind, OnProgress, ReadOptions, Result, Shard,
@@ -24,10 +30,18 @@ use crate::{
 
 /// Number of bytes that near records are read with at once.
 const READ_BYTES: u64 = 1 << 20;
+/// Number of bytes from which a record is read by itself, because a call of the system takes less
+/// time than a copy.
+const LARGE_BYTES: usize = 32 << 10;
+/// Number of buffers that are kept for later reads, and the least size of each: those of whole rounds
+/// of a loader, whose pages the system would make anew.
+const KEPT_BUFFERS: usize = 4;
+const KEPT_BYTES: usize = 1 << 20;
 /// Number of shards that are open at the same time. Systems allow a process 1,024 files or fewer.
 const MOST_OPEN: usize = 128;
-/// The row of a record that was skipped: there is no record of this number in memory.
-const LOST: u32 = u32::MAX;
+/// Number of bytes between two reads of a file below which one read is faster: those that are copied
+/// in the time of a call of the system.
+const FILE_GAP: u64 = 4 << 10;
 /// Number of parts that each thread reads of many records, so that all end at about the same time.
 const PARTS: usize = 4;
 
@@ -86,11 +100,25 @@ pub struct Dataset {
     unusable: Vec<UnusableIndex>,
     schema: SchemaRef,
     builder: ReaderBuilder,
+    shard_columns: Vec<ShardColumn>,
     read: ReadOptions,
     /// Decoders that no call uses.
     decoders: Lock<Vec<BatchDecoder>>,
+    /// Memory that no call uses.
+    buffers: Arc<Lock<Vec<Vec<u8>>>>,
     /// The shards that are open, the first one for the longest time.
     open: Lock<VecDeque<(usize, Arc<RandomAccess>)>>,
+}
+
+/// A column with one value for all records of a shard, such as that of a folder `split=train`.
+#[derive(Clone, Debug)]
+pub struct ShardColumn {
+    /// Its place among the columns of a batch.
+    pub place: usize,
+    /// Its field.
+    pub field: FieldRef,
+    /// The value of each shard, in the order of the data set.
+    pub values: ArrayRef,
 }
 
 /// A shard, and the places of its records.
@@ -103,12 +131,15 @@ struct DatasetShard {
 /// Records in memory, which were read together.
 #[derive(Debug)]
 pub struct Fetched {
-    /// In the order of the data set, each once.
+    /// In the order in which they are wanted, but for those that were skipped.
     records: Records,
     frames: Vec<FramePlace>,
-    /// The place of each wanted record among `records`.
-    rows: Vec<u32>,
+    /// The places of the records that were skipped, among those that are wanted.
+    lost: Vec<usize>,
     skipped: Vec<Error>,
+    /// The number of records that are wanted.
+    wanted: usize,
+    buffers: Arc<Lock<Vec<Vec<u8>>>>,
 }
 
 /// A frame that is read.
@@ -122,31 +153,27 @@ struct FramePlace {
     bytes: usize,
 }
 
-/// Frames that are read at once, and the memory for them.
-struct NearRead<'a> {
-    frames: &'a [FramePlace],
-    memory: Lock<&'a mut [u8]>,
+/// Frames that are wanted one after the other, and follow each other in their shard as well.
+struct Run<'m> {
+    shard: usize,
+    offset: u64,
+    /// The memory for them.
+    memory: &'m mut [u8],
 }
 
 impl Fetched {
-    /// The number of records that were wanted.
+    /// The number of records that are wanted.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.wanted
     }
 
-    /// Whether no record was wanted.
+    /// Whether no record is wanted.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.wanted == 0
     }
 
-    /// The payload of a record, by its place among the wanted numbers; `None` if it was skipped, or
-    /// there is no such place. Its CRC is checked by [`records`](Self::records), or when it is
-    /// decoded.
-    pub fn get(&self, place: usize) -> Option<&[u8]> {
-        self.records.data(*self.rows.get(place)? as usize)
-    }
-
-    /// The records, each once, in the order of the data set.
+    /// The records, in the order in which they are wanted, but for those that were skipped. Their CRCs
+    /// are checked when they are decoded.
     pub fn records(&self) -> &Records {
         &self.records
     }
@@ -154,6 +181,23 @@ impl Fetched {
     /// Takes the errors of the frames that were skipped.
     pub fn take_skipped(&mut self) -> Vec<Error> {
         std::mem::take(&mut self.skipped)
+    }
+
+    /// The index of the first record at or after a place among those that are wanted.
+    fn index(&self, place: usize) -> usize {
+        place - self.lost.partition_point(|lost| *lost < place)
+    }
+}
+
+/// Keeps the memory for later reads.
+impl Drop for Fetched {
+    fn drop(&mut self) {
+        let records = std::mem::replace(&mut self.records, Records::empty());
+        let buffer = records.reclaim().unwrap_or_default();
+        let mut buffers = self.buffers.lock();
+        if buffer.len() >= KEPT_BYTES && buffers.len() < KEPT_BUFFERS {
+            buffers.push(buffer);
+        }
     }
 }
 
@@ -195,10 +239,24 @@ impl Dataset {
             unusable,
             schema: Arc::clone(decoder.schema()),
             builder,
+            shard_columns: Vec::new(),
             read: options.read,
             decoders: Lock::new(vec![decoder]),
+            buffers: Arc::default(),
             open: Lock::default(),
         })
+    }
+
+    /// Adds columns with one value for all records of a shard, in the order of their places.
+    pub fn with_shard_columns(mut self, columns: Vec<ShardColumn>) -> Self {
+        let mut fields = self.schema.fields().to_vec();
+        for column in &columns {
+            fields.insert(column.place.min(fields.len()), Arc::clone(&column.field));
+        }
+        let metadata = self.schema.metadata().clone();
+        self.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        self.shard_columns = columns;
+        self
     }
 
     /// The number of records.
@@ -216,16 +274,10 @@ impl Dataset {
         self.shards.iter().map(|shard| shard.places.end()).sum()
     }
 
-    /// Whether any shard is compressed, so that reading one record inflates those before it.
-    pub fn is_compressed(&self) -> bool {
-        self.shards
-            .iter()
-            .any(|shard| !shard.places.points.is_empty())
-    }
-
-    /// For each shard, the number of records in it and the shards before it.
-    pub fn ends(&self) -> &[u64] {
-        &self.ends
+    /// Whether reading one record takes long: a shard is compressed, so that others before the record
+    /// are inflated, or in a store.
+    pub fn is_slow(&self) -> bool {
+        self.shards.iter().any(|shard| shard.gap() != FILE_GAP)
     }
 
     /// The columns.
@@ -258,46 +310,46 @@ impl Dataset {
     /// # Errors
     /// A number that is too large, a frame that is corrupt, and a file that was changed.
     pub fn fetch(&self, numbers: &[u64], threads: usize) -> Result<Fetched> {
-        let mut sorted: Vec<(u64, u32)> = numbers.iter().copied().zip(0..).collect();
-        sorted.sort_unstable();
-        let mut frames: Vec<FramePlace> = Vec::with_capacity(numbers.len());
-        let mut rows = vec![LOST; numbers.len()];
-        let mut last = None;
+        let mut frames = Vec::with_capacity(numbers.len());
         let mut bytes = 0;
-        for (number, place) in sorted {
-            if last.replace(number) != Some(number) {
-                let frame = self.frame(number)?;
-                bytes += frame.bytes;
-                frames.push(frame);
-            }
-            if let Some(row) = rows.get_mut(place as usize) {
-                *row = frames.len() as u32 - 1;
-            }
+        for number in numbers {
+            let frame = self.frame(*number)?;
+            bytes += frame.bytes;
+            frames.push(frame);
         }
         if u32::try_from(bytes).is_err() {
             return Err(Error::general(ErrorKind::Usage(TOO_MUCH)));
         }
-        let mut memory = vec![0; bytes];
-        self.read(&frames, &mut memory, threads)?;
-        let mut fetched = Fetched {
-            records: self.cut(&Buffer::default(), &[])?,
-            frames,
-            rows,
-            skipped: Vec::new(),
+        let kept = match bytes >= KEPT_BYTES {
+            true => self.buffers.lock().pop(),
+            false => None,
         };
+        let mut memory = kept.unwrap_or_default();
+        memory.resize(bytes, 0);
+        self.read(&frames, &mut memory, threads)?;
         let memory = Buffer::from_vec(memory);
-        match self.cut(&memory, &fetched.frames) {
-            Ok(records) => fetched.records = records,
+        let mut lost = Vec::new();
+        let mut skipped = Vec::new();
+        let records = match self.cut(&memory, &frames) {
+            Ok(records) => records,
             Err(_) if self.read.on_error == OnError::Skip => {
-                self.cut_valid(&memory, &mut fetched)?
+                let valid = self.valid(&memory, &mut frames, &mut lost, &mut skipped);
+                self.cut(&Buffer::from_vec(valid), &frames)?
             }
             Err(error) => return Err(error),
-        }
-        Ok(fetched)
+        };
+        Ok(Fetched {
+            records,
+            frames,
+            lost,
+            skipped,
+            wanted: numbers.len(),
+            buffers: Arc::clone(&self.buffers),
+        })
     }
 
-    /// Decodes the records at these places among the wanted numbers of `fetched`, in this order, and
-    /// returns the errors of those that were skipped.
+    /// Decodes the records at these places among those that are wanted, and returns the errors of
+    /// those that were skipped.
     ///
     /// # Errors
     /// A record that is corrupt, unless such records are skipped.
@@ -314,17 +366,73 @@ impl Dataset {
                 built.map_err(|error| Error::general(ErrorKind::Codec(error)))?
             }
         };
-        let rows = fetched.rows.get(places).unwrap_or_default();
-        let batch = decoder
-            .decode_at(&fetched.records, rows)
-            .map_err(|error| self.error_of(error, &fetched.frames))?;
-        let mut skipped = decoder.take_skipped();
-        self.decoders.lock().push(decoder);
-        let mut errors = Vec::with_capacity(skipped.len());
-        for error in skipped.drain(..) {
+        let indices = fetched.index(places.start)..fetched.index(places.end);
+        let frames = fetched.frames.get(indices.clone()).unwrap_or_default();
+        let decoded = decoder.decode(&fetched.records.part(indices));
+        let mut errors = Vec::new();
+        for error in decoder.take_skipped() {
             errors.push(self.error_of(error, &fetched.frames));
         }
-        Ok((batch, errors))
+        let batch = decoded
+            .map_err(|error| self.error_of(error, &fetched.frames))
+            .and_then(|batch| self.with_values_of_shards(batch, &decoder, frames));
+        self.decoders.lock().push(decoder);
+        Ok((batch?, errors))
+    }
+
+    /// Adds the columns of shards to the batch that a decoder has made last.
+    fn with_values_of_shards(
+        &self,
+        batch: RecordBatch,
+        decoder: &BatchDecoder,
+        frames: &[FramePlace],
+    ) -> Result<RecordBatch> {
+        if self.shard_columns.is_empty() {
+            return Ok(batch);
+        }
+        let mut shards = Vec::with_capacity(batch.num_rows());
+        for row in 0..batch.num_rows() {
+            let frame = frames.get(decoder.record_of(row));
+            shards.push(frame.map_or(0, |frame| frame.shard) as u32);
+        }
+        let shards = UInt32Array::from(shards);
+        let mut columns = batch.columns().to_vec();
+        let arrow = |error: ArrowError| Error::general(ErrorKind::Codec(error.into()));
+        for column in &self.shard_columns {
+            let values = take(&column.values, &shards, None).map_err(arrow)?;
+            columns.insert(column.place.min(columns.len()), values);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(shards.len()));
+        let schema = Arc::clone(&self.schema);
+        RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow)
+    }
+
+    /// The features of the records that were decoded so far which have no column.
+    pub fn unknown_features(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for decoder in self.decoders.lock().iter() {
+            for (name, _) in decoder.unknown_features() {
+                names.insert(name.to_owned());
+            }
+        }
+        names
+    }
+
+    /// The shards, in the order of the data set.
+    pub fn shards(&self) -> impl ExactSizeIterator<Item = &Shard> {
+        self.shards.iter().map(|found| &found.shard)
+    }
+
+    /// The number of the record whose frame is at an offset of a shard, decompressed; `None` if there
+    /// is none.
+    pub fn number_at(&self, shard: usize, offset: u64) -> Option<u64> {
+        let found = self.shards.get(shard)?;
+        let record = found.places.record_at(offset)?;
+        let before = match shard.checked_sub(1) {
+            None => 0,
+            Some(last) => *self.ends.get(last)?,
+        };
+        Some(before + record as u64)
     }
 
     /// The place of a record.
@@ -347,54 +455,56 @@ impl Dataset {
         }
     }
 
-    /// Reads frames, in the order of the data set, into memory of their size.
+    /// Reads frames into memory of their size, in this order.
     fn read(&self, frames: &[FramePlace], memory: &mut [u8], threads: usize) -> Result<()> {
-        let mut reads = Vec::new();
+        let mut runs = Vec::with_capacity(frames.len());
         let mut left = memory;
-        for of_shard in frames.chunk_by(|one, next| one.shard == next.shard) {
-            let gap = self.shard_of(of_shard)?.gap();
-            let mut rest = of_shard;
-            while !rest.is_empty() {
-                let (near, others) = rest.split_at(near(rest, gap));
-                let bytes = near.iter().map(|frame| frame.bytes).sum();
-                let (memory, others_memory) = left.split_at_mut(bytes);
-                let memory = Lock::new(memory);
-                reads.push(NearRead {
-                    frames: near,
-                    memory,
-                });
-                rest = others;
-                left = others_memory;
-            }
+        let mut rest = frames;
+        while let Some(first) = rest.first() {
+            let (of_run, others) = rest.split_at(run_of(rest));
+            let bytes = of_run.iter().map(|frame| frame.bytes).sum();
+            let (memory, others_memory) = left.split_at_mut(bytes);
+            runs.push(Run {
+                shard: first.shard,
+                offset: first.offset,
+                memory,
+            });
+            rest = others;
+            left = others_memory;
         }
-        let of_part = reads.len().div_ceil(threads.max(1) * PARTS).max(1);
+        runs.sort_unstable_by_key(|run| (run.shard, run.offset));
+        let of_part = match threads {
+            0 | 1 => runs.len().max(1),
+            _ => runs.len().div_ceil(threads * PARTS).max(1),
+        };
         let mut parts = Vec::new();
-        for of_shard in reads.chunk_by(|one, next| one.shard() == next.shard()) {
-            parts.extend(of_shard.chunks(of_part));
+        for of_shard in runs.chunk_by_mut(|one, next| one.shard == next.shard) {
+            parts.extend(of_shard.chunks_mut(of_part).map(Lock::new));
         }
-        let done = try_map(&parts, threads, |_, part| {
-            let access = self.access(part.first().map_or(0, NearRead::shard))?;
-            // A reader of a compressed shard goes on from its position.
-            let mut reader = access.reader();
-            let mut scratch = Vec::new();
-            for read in *part {
-                read_near(
-                    &mut reader,
-                    read.frames,
-                    &mut scratch,
-                    &mut read.memory.lock(),
-                )?;
-            }
-            Ok(())
-        });
+        let done = try_map(&parts, threads, |_, part| self.read_part(&mut part.lock()));
         done.map(drop)
     }
 
-    /// The shard of these frames.
-    fn shard_of(&self, frames: &[FramePlace]) -> Result<&DatasetShard> {
-        let shard = frames
-            .first()
-            .and_then(|frame| self.shards.get(frame.shard));
+    /// Reads runs of one shard, in the order of the shard.
+    fn read_part(&self, mut runs: &mut [Run<'_>]) -> Result<()> {
+        let Some(first) = runs.first() else {
+            return Ok(());
+        };
+        let gap = self.shard(first.shard)?.gap();
+        let access = self.access(first.shard)?;
+        // A reader of a compressed shard goes on from its position.
+        let mut reader = access.reader();
+        let mut scratch = Vec::new();
+        while !runs.is_empty() {
+            let (near, others) = runs.split_at_mut(near(runs, gap));
+            read_near(&mut reader, near, &mut scratch)?;
+            runs = others;
+        }
+        Ok(())
+    }
+
+    fn shard(&self, number: usize) -> Result<&DatasetShard> {
+        let shard = self.shards.get(number);
         shard.ok_or_else(|| Error::general(ErrorKind::Usage(NO_RECORD)))
     }
 
@@ -405,9 +515,7 @@ impl Dataset {
                 return Ok(Arc::clone(access));
             }
         }
-        let Some(found) = self.shards.get(number) else {
-            return Err(Error::general(ErrorKind::Usage(NO_RECORD)));
-        };
+        let found = self.shard(number)?;
         let shard = &found.shard;
         let opened = RandomAccess::open(shard, &self.read, Arc::clone(&found.places.points))?;
         let Some(access) = opened else {
@@ -429,39 +537,40 @@ impl Dataset {
         for (index, frame) in frames.iter().enumerate() {
             let payload = records.data(index).map_or(0, <[u8]>::len);
             if payload + FRAME_BYTES as usize != frame.bytes {
-                return Err(changed(&self.shard_of(&[*frame])?.shard));
+                return Err(changed(&self.shard(frame.shard)?.shard));
             }
         }
         Ok(records)
     }
 
-    /// Cuts the bytes of the frames of `fetched` into records, and skips those that are corrupt.
-    fn cut_valid(&self, memory: &Buffer, fetched: &mut Fetched) -> Result<()> {
+    /// The bytes of the frames that are not corrupt. Removes the others, and adds their places and
+    /// their errors.
+    fn valid(
+        &self,
+        memory: &Buffer,
+        frames: &mut Vec<FramePlace>,
+        lost: &mut Vec<usize>,
+        skipped: &mut Vec<Error>,
+    ) -> Vec<u8> {
         let mut valid = Vec::with_capacity(memory.len());
-        let mut kept = Vec::with_capacity(fetched.frames.len());
-        let mut rows = Vec::with_capacity(fetched.frames.len());
+        let mut kept = Vec::with_capacity(frames.len());
         let mut at = 0;
-        for frame in &fetched.frames {
+        for (place, frame) in frames.iter().enumerate() {
             let bytes = memory.slice_with_length(at, frame.bytes);
             at += frame.bytes;
             match self.cut(&bytes, &[*frame]) {
                 Ok(_) => {
-                    rows.push(kept.len() as u32);
                     kept.push(*frame);
                     valid.extend_from_slice(&bytes);
                 }
                 Err(error) => {
-                    rows.push(LOST);
-                    fetched.skipped.push(error);
+                    lost.push(place);
+                    skipped.push(error);
                 }
             }
         }
-        for row in &mut fetched.rows {
-            *row = rows.get(*row as usize).copied().unwrap_or(LOST);
-        }
-        fetched.records = self.cut(&Buffer::from_vec(valid), &kept)?;
-        fetched.frames = kept;
-        Ok(())
+        *frames = kept;
+        valid
     }
 
     /// The error of a record among these frames, with its place in the shard.
@@ -499,59 +608,76 @@ impl DatasetShard {
         }
         match self.shard.is_remote() {
             true => 1 << 20,
-            false => 4 << 10,
+            false => FILE_GAP,
         }
     }
 }
 
-impl NearRead<'_> {
-    fn shard(&self) -> usize {
-        self.frames.first().map_or(0, |frame| frame.shard)
-    }
-}
-
-/// How many of these frames of a shard are read at once.
-fn near(frames: &[FramePlace], gap: u64) -> usize {
-    let Some(first) = frames.first() else {
-        return 0;
-    };
-    let mut end = first.offset + first.bytes as u64;
+/// How many of these frames are a run.
+fn run_of(frames: &[FramePlace]) -> usize {
     let mut count = 1;
-    for frame in frames.iter().skip(1) {
-        let last = frame.offset + frame.bytes as u64;
-        if frame.offset > end + gap || last - first.offset > READ_BYTES {
+    let mut bytes = 0;
+    for pair in frames.windows(2) {
+        let [one, next] = pair else {
+            break;
+        };
+        bytes += one.bytes as u64;
+        let end = one.offset + one.bytes as u64;
+        if one.shard != next.shard || end != next.offset || bytes >= READ_BYTES {
             break;
         }
-        end = last;
         count += 1;
     }
     count
 }
 
-/// Reads near frames of a shard into memory of their size.
+/// How many of these runs of a shard are read at once.
+fn near(runs: &[Run<'_>], gap: u64) -> usize {
+    let Some(first) = runs.first() else {
+        return 0;
+    };
+    let mut end = first.end();
+    let mut count = 1;
+    for pair in runs.windows(2) {
+        let [one, next] = pair else {
+            break;
+        };
+        // A call of the system takes less time than a copy of many bytes.
+        let is_large = one.memory.len().max(next.memory.len()) >= LARGE_BYTES;
+        let is_far = next.offset > end + gap || next.end() - first.offset > READ_BYTES;
+        if is_far || (is_large && gap <= FILE_GAP) {
+            break;
+        }
+        end = end.max(next.end());
+        count += 1;
+    }
+    count
+}
+
+/// Reads near runs of a shard.
 fn read_near(
     reader: &mut RandomReader<'_>,
-    near: &[FramePlace],
+    near: &mut [Run<'_>],
     scratch: &mut Vec<u8>,
-    memory: &mut [u8],
 ) -> Result<()> {
-    let (Some(first), Some(last)) = (near.first(), near.last()) else {
-        return Ok(());
-    };
-    let bytes = (last.offset - first.offset) as usize + last.bytes;
-    if bytes == memory.len() {
-        return reader.read_at(first.offset, memory);
+    if let [run] = near {
+        return reader.read_at(run.offset, run.memory);
     }
-    scratch.resize(bytes, 0);
-    reader.read_at(first.offset, scratch)?;
-    let mut left = memory;
-    for frame in near {
-        let from = (frame.offset - first.offset) as usize;
-        let (to, others) = left.split_at_mut(frame.bytes);
-        if let Some(from) = scratch.get(from..from + frame.bytes) {
-            to.copy_from_slice(from);
+    let start = near.first().map_or(0, |run| run.offset);
+    let end = near.iter().map(Run::end).max().unwrap_or(start);
+    scratch.resize((end - start) as usize, 0);
+    reader.read_at(start, scratch)?;
+    for run in near {
+        let from = (run.offset - start) as usize;
+        if let Some(bytes) = scratch.get(from..from + run.memory.len()) {
+            run.memory.copy_from_slice(bytes);
         }
-        left = others;
     }
     Ok(())
+}
+
+impl Run<'_> {
+    fn end(&self) -> u64 {
+        self.offset + self.memory.len() as u64
+    }
 }

@@ -166,7 +166,7 @@ proptest! {
         );
         if let Ok(fetched) = dataset.unwrap().fetch(&[0, 49, 7], 1) {
             for (place, number) in [0, 49, 7].into_iter().enumerate() {
-                prop_assert_eq!(fetched.get(place).unwrap(), payload(number));
+                prop_assert_eq!(fetched.records().data(place).unwrap(), payload(number));
             }
         }
     }

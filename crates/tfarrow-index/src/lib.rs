@@ -35,7 +35,7 @@ mod text_index;
 mod zone;
 
 pub use builder::{IndexBuilder, IndexWorker, ObservedChunk};
-pub use dataset::{Dataset, DatasetOptions, Fetched};
+pub use dataset::{Dataset, DatasetOptions, Fetched, ShardColumn};
 pub use file::{write_index, write_text_index};
 pub use place::{IndexForm, IndexPlace};
 pub use shard_index::{

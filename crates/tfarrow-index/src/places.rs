@@ -70,6 +70,12 @@ impl RecordPlaces {
         Some((*offset, end.checked_sub(*offset)? as usize))
     }
 
+    /// The number of the record whose frame is at an offset.
+    pub(crate) fn record_at(&self, offset: u64) -> Option<usize> {
+        let (_, starts) = self.offsets.split_last()?;
+        starts.binary_search(&offset).ok()
+    }
+
     /// The end of the last frame.
     pub(crate) fn end(&self) -> u64 {
         self.offsets.last().copied().unwrap_or(0)

@@ -237,7 +237,7 @@ fn parts<'py>(
 }
 
 /// The dtype of a type of numbers.
-fn dtype(of: &DataType) -> Option<&'static Dtype> {
+pub(crate) fn dtype(of: &DataType) -> Option<&'static Dtype> {
     Some(match of {
         DataType::Int8 => &INT8,
         DataType::Int16 => &INT16,
@@ -255,7 +255,7 @@ fn dtype(of: &DataType) -> Option<&'static Dtype> {
 }
 
 /// The values of an array of numbers.
-fn numbers(array: &ArrayRef) -> PyResult<Buffer> {
+pub(crate) fn numbers(array: &ArrayRef) -> PyResult<Buffer> {
     let data = array.to_data();
     let width = data.data_type().primitive_width().unwrap_or(1);
     let values = data
@@ -326,7 +326,7 @@ fn valid<'py>(py: Python<'py>, nulls: Option<&NullBuffer>) -> PyResult<Option<Bo
     ndarray(py, Memory::writable(Buffer::from_vec(valid)), &BOOL).map(Some)
 }
 
-fn cast(array: &ArrayRef, to: &DataType) -> PyResult<ArrayRef> {
+pub(crate) fn cast(array: &ArrayRef, to: &DataType) -> PyResult<ArrayRef> {
     arrow_cast::cast(array, to).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 

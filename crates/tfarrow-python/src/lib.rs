@@ -18,6 +18,7 @@
 //! | `found` | the shards of sources |
 //! | `source`, `query`, `write` | scans, SQL, and writing |
 //! | `stream`, `batch`, `ndarray` | rows in batches, and columns as arrays of numpy |
+//! | `dataset`, `row` | random access to records, and loaders for training |
 //! | `jobs` | operations on whole data sets |
 //!
 //! The module has no logic that a Rust program could need: that belongs to the libraries. It does
@@ -25,6 +26,7 @@
 
 mod batch;
 mod capsule;
+mod dataset;
 mod errors;
 mod foreign_rows;
 mod found;
@@ -37,6 +39,7 @@ mod notices;
 mod options;
 mod query;
 mod remedy;
+mod row;
 mod rows;
 mod source;
 mod stream;
@@ -47,7 +50,6 @@ mod write;
 use std::ffi::OsString;
 
 use pyo3::prelude::*;
-use tfarrow_loader::Division;
 
 /// Batches are freed by other threads than those that allocate them, which slows the system's
 /// allocator down and makes it keep memory.
@@ -59,29 +61,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pyfunction]
 fn run_program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| tfarrow_cli::run_program(args))
-}
-
-/// The records of one worker of one rank: the first, the one after the last, and the number of
-/// records of each batch. See `tfarrow_loader::Division`.
-#[pyfunction]
-fn share(
-    records: u64,
-    batch_size: u64,
-    ranks: u64,
-    workers: u64,
-    drop_last: bool,
-    rank: u64,
-    worker: u64,
-) -> (u64, u64, Vec<u64>) {
-    let share = Division {
-        records,
-        batch_size,
-        ranks,
-        workers,
-        drop_last,
-    }
-    .share(rank, worker);
-    (share.records.start, share.records.end, share.batches)
 }
 
 /// The first index, and the index after the last, of each range of items of these sizes. See
@@ -102,6 +81,7 @@ mod _tfarrow {
     use crate::{
         batch::RawBatch,
         capsule::Memory,
+        dataset::{RawDataset, RawLoader, RawShare},
         divide,
         jobs::{
             RawReport,
@@ -115,7 +95,7 @@ mod _tfarrow {
             verify::verify,
         },
         query::{runs_at_once, sql},
-        run_program, share,
+        run_program,
         source::Source,
         stream::{RawStream, RawTable},
         write::write,

@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc};
 
-use arrow_schema::{FieldRef, Schema, SchemaRef};
+use arrow_array::{RecordBatch, cast::AsArray, types::Int64Type};
+use arrow_cast::cast;
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::{
     catalog::TableProvider,
     common::{Column, TableReference, plan_err},
@@ -22,17 +24,20 @@ use tfarrow_dataset::{
     FormatFilter, Shard, ShardFormat, event_message,
     internals::{EVENT_MESSAGE, Lock, are_events, without_folder_columns},
 };
-use tfarrow_index::IndexPlace;
+use tfarrow_index::{Dataset, IndexPlace};
+use tfarrow_loader::Selection;
 use tfarrow_scan::{Inferred, count, infer};
 
 use crate::{
     capsule::{export_schema, import_schema},
+    dataset::RawDataset,
     errors::{failed, failed_scan, usage},
     found::Found,
     interrupt::{Pass, watch},
+    notices::warn_all,
     options::ReadingOptions,
     remedy::Wording,
-    rows::{QueryError, QueryRows, Running},
+    rows::{QueryError, QueryRows, RowsError, Running},
     stream::RawStream,
 };
 
@@ -178,32 +183,28 @@ impl Source {
         Ok(counted.map_err(|error| failed(py, error))?.records)
     }
 
-    /// Starts to read the records `start` to `end` of the data set, whose files have these numbers
-    /// of records. The steps may only select columns.
-    fn stream_of(
-        &self,
-        py: Python<'_>,
-        steps: Vec<Step>,
-        counts: Vec<u64>,
-        start: u64,
-        end: u64,
-        batch_rows: usize,
-    ) -> PyResult<RawStream> {
+    /// Opens the rows after these steps for random access, of TFRecord files.
+    fn dataset(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<RawDataset> {
         let SourceTable::Records(table) = self.table(py)? else {
             return Err(usage(
                 py,
-                "only the records of TFRecord files can be read in parts",
+                "only the records of TFRecord files can be read one by one: tfarrow.write makes TFRecord files of other rows",
             ));
         };
-        let table = table
-            .with_records(start..end, &counts)
-            .map_err(|error| failed_scan(py, error))?;
-        Ok(RawStream::new(self.rows(
-            py,
-            SourceTable::of_records(table),
-            steps,
-            Some(batch_rows),
-        )?))
+        let columns = self.columns(py, steps.clone())?;
+        let pass = Pass::default();
+        let threads = self.options.threads;
+        let opened = watch(py, &pass, None, || {
+            table.dataset(&columns, threads, &|bytes, _| pass.add(bytes))
+        })?;
+        let dataset = opened.map_err(|error| failed_scan(py, error))?;
+        let unusable: Vec<_> = dataset.unusable().iter().map(ToString::to_string).collect();
+        warn_all(py, &unusable)?;
+        let selection = match steps.iter().all(|step| matches!(step, Step::Select(_))) {
+            true => Selection::All,
+            false => self.selection(py, &table, &dataset, steps)?,
+        };
+        Ok(RawDataset::new(dataset, selection, threads))
     }
 
     /// Whether the rows are records of TFRecord files, and not rows of files of another format.
@@ -310,6 +311,43 @@ impl Source {
             .flatten()
     }
 
+    /// The records that are left after these steps, found by one pass.
+    fn selection(
+        &self,
+        py: Python<'_>,
+        table: &TfRecordTable,
+        dataset: &Dataset,
+        steps: Vec<Step>,
+    ) -> PyResult<Selection> {
+        let in_scan = |error| failed_scan(py, error);
+        let table = SourceTable::of_records(table.with_places().map_err(in_scan)?);
+        let places = [FILE, OFFSET].map(str::to_owned);
+        let mut with_places = Vec::with_capacity(steps.len() + 1);
+        for step in steps {
+            with_places.push(match step {
+                Step::Select(names) => Step::Select([places.to_vec(), names].concat()),
+                step => step,
+            });
+        }
+        with_places.push(Step::Select(places.to_vec()));
+        let mut rows = self.rows(py, table, with_places, None)?;
+        let mut finder = NumberFinder::new(dataset);
+        let read = py.detach(|| {
+            while let Some(batch) = rows.next()? {
+                finder.add(&batch);
+            }
+            Ok(())
+        });
+        read.map_err(|error: RowsError| error.raise(py, Wording::Arguments))?;
+        match finder.finish() {
+            Some(numbers) => Ok(Selection::Some(numbers.into())),
+            None => Err(usage(
+                py,
+                "a file was changed while its records were selected",
+            )),
+        }
+    }
+
     fn rows(
         &self,
         py: Python<'_>,
@@ -337,6 +375,67 @@ impl Source {
             })
         });
         rows.map_err(|error| error.raise(py, wording))
+    }
+}
+
+/// The columns by which selected records are found.
+const FILE: &str = "_file";
+const OFFSET: &str = "_offset";
+
+/// Finds the numbers of records by their files and offsets, in the order of the data set.
+struct NumberFinder<'d> {
+    dataset: &'d Dataset,
+    paths: Vec<String>,
+    /// The shard of the last record.
+    shard: usize,
+    /// `None` if a record was not found.
+    numbers: Option<Vec<u64>>,
+}
+
+impl<'d> NumberFinder<'d> {
+    fn new(dataset: &'d Dataset) -> Self {
+        let mut paths = Vec::with_capacity(dataset.shards().len());
+        for shard in dataset.shards() {
+            paths.push(shard.path.to_string_lossy().into_owned());
+        }
+        Self {
+            dataset,
+            paths,
+            shard: 0,
+            numbers: Some(Vec::new()),
+        }
+    }
+
+    /// Adds the records of the rows of a batch, which are after those before.
+    fn add(&mut self, batch: &RecordBatch) {
+        let mut found = self.numbers.take();
+        let files = batch.column_by_name(FILE);
+        let files = files.and_then(|files| cast(files, &DataType::Utf8).ok());
+        let offsets = batch.column_by_name(OFFSET);
+        let offsets = offsets.and_then(|it| it.as_primitive_opt::<Int64Type>());
+        let (Some(files), Some(offsets)) = (files, offsets) else {
+            return;
+        };
+        for (file, offset) in files.as_string::<i32>().iter().zip(offsets.values()) {
+            let number = self.number(file.unwrap_or_default(), *offset as u64);
+            if let (Some(found), Some(number)) = (&mut found, number) {
+                found.push(number);
+            } else {
+                return;
+            }
+        }
+        self.numbers = found;
+    }
+
+    fn number(&mut self, file: &str, offset: u64) -> Option<u64> {
+        while self.paths.get(self.shard)? != file {
+            self.shard += 1;
+        }
+        self.dataset.number_at(self.shard, offset)
+    }
+
+    fn finish(self) -> Option<Vec<u64>> {
+        self.numbers
     }
 }
 

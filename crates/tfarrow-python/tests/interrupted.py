@@ -36,6 +36,13 @@ def _consume(batches):
         pass
 
 
+def _epochs(path, shuffle):
+    dataset = tfarrow.Dataset(sorted(map(str, Path(path).iterdir()))[:3])
+    loader = dataset.batches(100_000, shuffle=shuffle)
+    while True:
+        _consume(loader)
+
+
 def _pyarrow_reader(path):
     import pyarrow as pa
 
@@ -127,6 +134,10 @@ OPERATIONS = {
     "diff": lambda path, folder: tfarrow.diff(path, path),
     "scan all": lambda path, folder: tfarrow.scan(path, sample="all").columns,
     "batches": lambda path, folder: _consume(tfarrow.scan(path).batches()),
+    "dataset": lambda path, folder: [tfarrow.Dataset(path) for _ in range(1000)],
+    "dataset where": lambda path, folder: [tfarrow.Dataset(path, where="i < 0") for _ in range(1000)],
+    "loader of blocks": lambda path, folder: _epochs(path, "blocks"),
+    "loader of all": lambda path, folder: _epochs(path, "global"),
     "batches of 7": lambda path, folder: _consume(tfarrow.scan(path).batches(7)),
     "large batches": lambda path, folder: _consume(tfarrow.scan(path).batches(1 << 40)),
     "where": lambda path, folder: _consume(tfarrow.scan(path).where("i < 0").batches()),

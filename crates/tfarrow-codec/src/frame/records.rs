@@ -1,5 +1,7 @@
 //! Complete records that lie in one chunk of memory.
 
+use std::ops::Range;
+
 use arrow_buffer::Buffer;
 
 use super::{FOOTER, Framer, HEADER, SharedFeatures, Span, crc::masked, framer::too_long, write};
@@ -133,6 +135,11 @@ impl Records {
             offset: None,
             ..records
         })
+    }
+
+    /// No records.
+    pub fn empty() -> Self {
+        Self::new(Buffer::default(), Vec::new(), 0, 0)
     }
 
     /// Creates records of messages that are parts of other records, at `spans` of `chunk`. They
@@ -307,6 +314,30 @@ impl Records {
         records
             .chunk
             .slice_with_length(start, last.frame().end - start)
+    }
+
+    /// Some of the records, by their indices, without a copy of their bytes. Indices that no record
+    /// has are left out.
+    ///
+    /// ```
+    /// use tfarrow_codec::Records;
+    /// # fn main() -> tfarrow_codec::Result<()> {
+    /// let records = Records::from_payloads([b"one", b"two", b"six"].map(|payload| &payload[..]))?;
+    /// let last = records.part(1..9);
+    /// assert_eq!(last.iter().collect::<Vec<_>>(), [b"two", b"six"]);
+    /// assert_eq!(last.first(), 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn part(&self, indices: Range<usize>) -> Self {
+        let end = indices.end.min(self.spans.len());
+        let start = indices.start.min(end);
+        Self {
+            chunk: self.chunk.clone(),
+            spans: self.spans.get(start..end).unwrap_or_default().to_vec(),
+            first: self.first + start as u64,
+            offset: self.offset,
+            shared: self.shared.clone(),
+        }
     }
 
     /// Payload of each record.

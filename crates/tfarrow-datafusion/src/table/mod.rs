@@ -1,6 +1,7 @@
 //! A TFRecord data set as a table of DataFusion.
 
 pub(crate) mod builder;
+pub(crate) mod dataset;
 pub(crate) mod event_table;
 pub(crate) mod external_table;
 pub(crate) mod files;
@@ -283,9 +284,13 @@ impl TfRecordTable {
         &self.provenance
     }
 
+    /// Whether the type of the records is inferred.
+    fn is_guessed(&self) -> bool {
+        self.provenance.is_inferred() && self.options.record_type.is_none()
+    }
+
     /// The file source of a scan.
     fn source(&self) -> TfRecordSource {
-        let guessed = self.provenance.is_inferred() && self.options.record_type.is_none();
         TfRecordSource::of_columns(Arc::clone(&self.columns), self.partitions.fields())
             .with_verify_crc(self.options.verify_crc)
             .with_on_error(self.options.on_error)
@@ -293,7 +298,7 @@ impl TfRecordTable {
             .with_limits(self.options.limits)
             .with_pushdown_filters(self.options.pushdown_filters)
             .with_preserve_order(self.options.preserve_order)
-            .with_strict(guessed)
+            .with_strict(self.is_guessed())
             .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.notices))
     }
 

@@ -10,6 +10,7 @@ np.float32(209.28)
 
 - :func:`scan` reads a data set lazily; :class:`Scan` goes wherever Arrow goes.
 - :func:`sql` queries files and frames.
+- :class:`Dataset` has the records by their numbers, and :class:`Loader` shuffled batches for training.
 - :func:`write` writes TFRecord files, and :func:`convert` TFRecord, Parquet and Arrow.
 - :func:`schema`, :func:`stats`, :func:`validate` and :func:`report` describe a data set.
 - :func:`verify`, :func:`repair` and :func:`diff` find and mend damage.
@@ -44,6 +45,7 @@ from ._jobs import (
     validate,
     verify,
 )
+from ._loader import Dataset, Loader, LoaderState
 from ._scan import Result, Scan, read_table, scan, sql
 from ._tfarrow import __version__
 from ._write import write
@@ -51,6 +53,9 @@ from ._write import write
 __all__ = [
     "Batch",
     "BytesColumn",
+    "Dataset",
+    "Loader",
+    "LoaderState",
     "Page",
     "Ragged",
     "Report",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _tfarrow
 from ._batch import Batch
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
     from ._columns import BytesColumn, Ragged, StructColumn
+    from ._loader import Loader
 
     Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -279,12 +280,6 @@ class Scan(Rows):
         return self._opened(not any(isinstance(step, list) for step in self._steps))
 
     @property
-    def is_divisible(self) -> bool:
-        """Whether each row is one record, so that rows can be divided by counting records: no :meth:`where` or
-        :meth:`limit`, and TFRecord files."""
-        return all(isinstance(step, list) for step in self._steps) and self._raw.has_records()
-
-    @property
     def skips_errors(self) -> bool:
         """Whether records may be skipped, so that there are fewer rows than records."""
         return self._options.get("on_error") == "skip"
@@ -293,9 +288,70 @@ class Scan(Rows):
         """The number of records of each file, in order."""
         return self._raw.counts()
 
-    def stream_of(self, counts: list[int], start: int, end: int, batch_rows: int) -> _tfarrow.RawStream:
-        """The rows of the records ``start`` to ``end``, of a divisible scan. For loaders."""
-        return self._raw.stream_of(list(self._steps), counts, start, end, batch_rows)
+    def opened(self) -> _tfarrow.RawDataset:
+        """The rows by their numbers, for :class:`tfarrow.Dataset`."""
+        return self._raw.dataset(list(self._steps))
+
+    @overload
+    def batches(
+        self,
+        batch_size: int | None = None,
+        *,
+        drop_last: bool = False,
+        fill: Any | Mapping[str, Any] = None,
+        shuffle: None = None,
+        rank: None = None,
+    ) -> Iterator[Batch]: ...
+    @overload
+    def batches(
+        self,
+        batch_size: int,
+        *,
+        drop_last: bool = False,
+        fill: Any | Mapping[str, Any] = None,
+        shuffle: Literal["blocks", "global"] | bool | None = None,
+        seed: int = 0,
+        epoch: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> Loader: ...
+    def batches(
+        self,
+        batch_size: int | None = None,
+        *,
+        drop_last: bool = False,
+        fill: Any | Mapping[str, Any] = None,
+        shuffle: Literal["blocks", "global"] | bool | None = None,
+        seed: int = 0,
+        epoch: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> Iterator[Batch] | Loader:
+        """Reads the rows in batches: in order, as :meth:`Rows.batches`, or for training.
+
+        Args:
+            batch_size, drop_last, fill: as of :meth:`Rows.batches`.
+            shuffle: ``"blocks"`` or True, ``"global"``, or False: the order of a :class:`Loader`, which has a state.
+            seed, epoch: the order is a function of both.
+            rank, world_size: the rank of this process and the number of ranks; by default those of the environment (``RANK``,
+                ``WORLD_SIZE``), else one rank.
+
+        Returns:
+            A :class:`Loader` with ``shuffle`` or ``rank``, which finds the records of all files first; otherwise an iterator of
+            :class:`Batch`, which reads from the start.
+
+        >>> loader = tfarrow.scan("testdata/shards/").where("label > 0").batches(64, shuffle="global", seed=1, epoch=0)
+        >>> [batch.num_rows for batch in loader]
+        [64, 64, 37]
+        """
+        if shuffle is None and rank is None and world_size is None:
+            return super().batches(batch_size, drop_last=drop_last, fill=fill)
+        if batch_size is None:
+            raise TypeError("batch_size: expected a number with shuffle or rank")
+        from ._loader import Dataset
+
+        options: dict[str, Any] = {"seed": seed, "epoch": epoch, "drop_last": drop_last, "rank": rank, "world_size": world_size}
+        return Dataset(self, fill=fill).batches(batch_size, shuffle=shuffle, **options)
 
     def _stream(self, batch_rows: int | None = None) -> _tfarrow.RawStream:
         return self._raw.stream(list(self._steps), batch_rows)

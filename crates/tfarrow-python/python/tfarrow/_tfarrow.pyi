@@ -15,8 +15,11 @@ import numpy as np
 __all__ = [
     "Memory",
     "RawBatch",
+    "RawDataset",
+    "RawLoader",
     "RawReport",
     "RawSchema",
+    "RawShare",
     "RawStream",
     "RawTable",
     "Source",
@@ -34,7 +37,6 @@ __all__ = [
     "runs_at_once",
     "schema",
     "schema_pbtxt",
-    "share",
     "sql",
     "stats",
     "validate",
@@ -106,6 +108,54 @@ class RawStream:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class RawDataset:
+    """The rows of a scan by their numbers."""
+
+    def __len__(self) -> int: ...
+    def take(self, numbers: Sequence[int]) -> RawBatch:
+        """The rows with these numbers, in this order."""
+
+    def row(self, number: int) -> dict[str, Any]:
+        """The row with this number, as a dict. IndexError if there is none."""
+
+    def fingerprint(self) -> tuple[int, list[int]]:
+        """The number of records of all files, and a hash of each file."""
+
+    def check(self, records: int, files: Sequence[int]) -> None:
+        """Checks that the files are those of a fingerprint. UsageError otherwise."""
+
+    def unknown_features(self) -> list[str]:
+        """The features of the records that were decoded so far that have no column."""
+
+    def load(self, shuffle: str, seed: int, epoch: int, share: RawShare, first: int) -> RawLoader:
+        """Starts to load the batches of a share from number ``first`` on."""
+
+@final
+class RawShare:
+    """The batches of a worker of a rank."""
+
+    def __new__(
+        cls, records: int, start: int, batch_size: int, ranks: int, workers: int, drop_last: bool, rank: int, worker: int
+    ) -> RawShare: ...
+    @property
+    def batches(self) -> int:
+        """The number of batches of the worker."""
+
+    @property
+    def batches_of_rank(self) -> int:
+        """The number of batches of each rank."""
+
+    def position_after(self, batches: int) -> int:
+        """The first position that is not read after this many batches of each rank."""
+
+@final
+class RawLoader:
+    """Batches that threads load."""
+
+    def next_batch(self) -> RawBatch | None:
+        """The next batch. None at the end, after which a warning tells of skipped records."""
+
+@final
 class RawTable:
     """Rows in memory, which other packages read without a copy."""
 
@@ -142,10 +192,8 @@ class Source:
     def counts(self) -> list[int]:
         """The number of records of each file, counted by their frames."""
 
-    def stream_of(
-        self, steps: Sequence[_Step], counts: Sequence[int], start: int, end: int, batch_rows: int
-    ) -> RawStream:
-        """Starts to read the records ``start`` to ``end`` of the files, which have these numbers of records."""
+    def dataset(self, steps: list[_Step]) -> RawDataset:
+        """Opens the rows after these steps for random access, of TFRecord files."""
 
     def has_records(self) -> bool:
         """Whether the rows are records of TFRecord files, and not rows of files of another format."""
@@ -263,11 +311,6 @@ def merge(parts: list[bytes]) -> tuple[RawSchema | None, tuple[RawReport, bytes]
 
 def divide(sizes: list[int], count: int) -> list[tuple[int, int]]:
     """The first index, and the index after the last, of each range of items of these sizes."""
-
-def share(
-    records: int, batch_size: int, ranks: int, workers: int, drop_last: bool, rank: int, worker: int
-) -> tuple[int, int, list[int]]:
-    """The records of a worker of a rank: the first, the one after the last, and the number of records of each batch."""
 
 def run_program(args: Sequence[str]) -> int:
     """Runs a command line, whose first word is the name of the program, and returns its exit status."""

@@ -3,21 +3,21 @@
 >>> from torch.utils.data import DataLoader
 >>> dataset = tfarrow.torch.IterableDataset("testdata/shards/", batch_size=64)
 >>> [len(batch["label"]) for batch in DataLoader(dataset, batch_size=None)]
-[50, 50, 50, 50]
+[64, 64, 64, 8]
 """
 
 from __future__ import annotations
 
 import io
-import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._division import Division
 from ._extras import need
+from ._loader import Dataset, Loader, LoaderState, ranks_of
 
 if TYPE_CHECKING:
+    from ._loader import Shuffle
     from ._scan import Scan, Source
 
 if TYPE_CHECKING:
@@ -29,20 +29,28 @@ __all__ = ["IterableDataset"]
 
 
 class IterableDataset(torch.utils.data.IterableDataset):
-    """The batches of a data set, each record in one batch of one worker of one rank.
+    """Shuffled batches of a data set, each record in one batch of one worker of one rank.
 
-    The dataset makes the batches itself: give it to a ``DataLoader`` with ``batch_size=None``. All ranks have the same number
-    of batches, in the same order in each epoch. The records of a rank are spread over its batches evenly, so that no batch is
-    larger than ``batch_size`` and the last one is hardly smaller than the others.
+    The dataset makes the batches itself: give it to a ``DataLoader`` with ``batch_size=None``. Orders, ranks and sizes of batches
+    are those of :class:`tfarrow.Loader`: all ranks have the same number of batches, and every batch but the last has
+    ``batch_size`` records.
 
-    The records of each file are counted when the dataset is made, by their frames; compressed files are decompressed for
-    that. Records that are appended later are not read. Threads decode batches also with ``num_workers=0``, which is often the
-    fastest; workers are for slow transforms.
+    Threads decode batches also with ``num_workers=0``, which is often the fastest; workers are for slow transforms.
+
+    The records are found when the dataset is made. Workers that are not forked open the files anew: with compressed files, make
+    indexes (``tfarrow index``). Records that are appended later are not read.
+
+    Each iteration is another epoch, after the one of :meth:`set_epoch`. Workers that end with an epoch do not know of the one
+    before: with ``num_workers``, call :meth:`set_epoch` before each epoch, as of a ``DistributedSampler``.
 
     Args:
-        source: a :class:`tfarrow.Scan`, which may select columns, or what :func:`tfarrow.scan` takes.
-        batch_size: maximum number of records of a batch.
-        drop_last: whether all batches have exactly ``batch_size`` records, and the records that are left over are dropped.
+        source: a :class:`tfarrow.Scan`, which may select columns and rows, a :class:`tfarrow.Dataset`, or what
+            :func:`tfarrow.scan` takes.
+        batch_size: the number of records of a batch.
+        shuffle: ``"blocks"`` or True, ``"global"``, or False: see :class:`tfarrow.Loader`.
+        seed: the seed of the order, the same on all ranks.
+        drop_last: whether a last batch of fewer records is left out.
+        columns, where: as of :func:`tfarrow.scan`.
         fill: as of :meth:`tfarrow.Scan.batches`.
         transform: is called with each batch, a dict as of :meth:`tfarrow.Batch.to_torch`, in the worker.
         rank, world_size: the rank and the number of ranks. By default those of ``torch.distributed``, else of the environment
@@ -51,10 +59,14 @@ class IterableDataset(torch.utils.data.IterableDataset):
 
     def __init__(
         self,
-        source: Scan | Source,
+        source: Dataset | Scan | Source,
         *,
         batch_size: int,
+        shuffle: Shuffle = None,
+        seed: int = 0,
         drop_last: bool = False,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
         fill: Any | Mapping[str, Any] = None,
         transform: Callable[[dict[str, Any]], Any] | None = None,
         rank: int | None = None,
@@ -63,22 +75,68 @@ class IterableDataset(torch.utils.data.IterableDataset):
         super().__init__()
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size: give both, or none of them")
-        self._division = Division(source, batch_size=batch_size, drop_last=drop_last)
-        self._fill, self._transform = fill, transform
+        if not isinstance(source, Dataset):
+            source = Dataset(source, columns=columns, where=where, fill=fill)
+        self._dataset, self._batch_size = source, batch_size
+        self._options = {"shuffle": shuffle, "seed": seed, "drop_last": drop_last}
+        self._transform = transform
         self._rank, self._world_size = rank, world_size
+        # Workers that stay alive see the epoch that is set here. The second number counts the calls of set_epoch.
+        self._set = torch.zeros(2, dtype=torch.int64).share_memory_()
+        self._epochs = _Epochs()
+        self._state: LoaderState | None = None
+        self._loader(0, 1)
 
-    def __iter__(self) -> Iterator[Any]:
-        rank, ranks = self._ranks()
+    def _loader(self, worker: int, workers: int) -> Loader:
+        rank, world_size = self._ranks()
+        process = {"rank": rank, "world_size": world_size, "worker": worker, "workers": workers}
+        return self._dataset.batches(self._batch_size, **self._options, **process)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the epoch of the next iteration, also of workers that are alive."""
+        self._set[0] = epoch
+        self._set[1] += 1
+        self._state = None
+
+    def state_dict(self, batches: int = 0) -> LoaderState:
+        """The state after ``batches`` batches of the epoch that :meth:`set_epoch`, or a state, has begun.
+
+        A ``DataLoader`` reads ahead, so that only its caller knows how many batches were used. torchdata's ``StatefulDataLoader``
+        counts them itself.
+
+        >>> dataset = tfarrow.torch.IterableDataset("testdata/shards/", batch_size=64, shuffle="global")
+        >>> dataset.load_state_dict(dataset.state_dict(batches=2))
+        >>> [len(batch["label"]) for batch in dataset]
+        [64, 8]
+        """
+        loader = self._loader(0, 1)
+        if self._state is None:
+            loader.set_epoch(self._epochs.next(self._set, peek=True))
+        else:
+            loader.load_state_dict(self._state)
+        return loader.state_after(batches)
+
+    def load_state_dict(self, state: LoaderState) -> None:
+        """Begins the next iteration after the last batch of a state, of any number of ranks and workers."""
+        loader = self._loader(0, 1)
+        loader.load_state_dict({**state, "batches": 0})
+        self._state = state
+
+    def __iter__(self) -> _Batches:
         info = torch.utils.data.get_worker_info()
         worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
-        for batch in self._division.batches(rank, ranks, worker, workers, fill=self._fill):
-            tensors = batch.to_torch()
-            found = tensors if self._transform is None else self._transform(tensors)
-            yield _SharedBatch(found) if info is not None and type(found) is dict else found
+        loader = self._loader(worker, workers)
+        if self._state is None:
+            loader.set_epoch(self._epochs.next(self._set))
+        else:
+            loader.load_state_dict(self._state)
+            self._epochs.follow(self._set, loader.epoch)
+            self._state = None
+        return _Batches(loader, self._transform, info is not None)
 
     def __len__(self) -> int:
-        """The number of batches of a rank."""
-        return self._division.count(self._ranks()[1])
+        """The number of batches of a rank, of an epoch."""
+        return len(self._loader(0, 1))
 
     def _ranks(self) -> tuple[int, int]:
         if self._rank is not None and self._world_size is not None:
@@ -86,7 +144,53 @@ class IterableDataset(torch.utils.data.IterableDataset):
         distributed = torch.distributed
         if distributed.is_available() and distributed.is_initialized():
             return distributed.get_rank(), distributed.get_world_size()
-        return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        return ranks_of(None, None)
+
+
+class _Epochs:
+    """The epochs of the iterations of one process."""
+
+    def __init__(self) -> None:
+        # The epoch of the next iteration, and the calls of set_epoch that were seen.
+        self._next, self._seen = 0, 0
+
+    def next(self, given: torch.Tensor, peek: bool = False) -> int:
+        """The epoch of the next iteration: the one that was set, or the one after the last."""
+        epoch, calls = given.tolist()
+        if calls == self._seen:
+            epoch = self._next
+        if not peek:
+            self._next, self._seen = epoch + 1, calls
+        return epoch
+
+    def follow(self, given: torch.Tensor, epoch: int) -> None:
+        """Makes the epoch after ``epoch`` the next one."""
+        self._next, self._seen = epoch + 1, int(given[1])
+
+
+class _Batches(Iterator[Any]):
+    """The batches of an iteration, and their state, for torchdata."""
+
+    def __init__(self, loader: Loader, transform: Callable[[dict[str, Any]], Any] | None, is_worker: bool):
+        self._loader, self._transform, self._is_worker = loader, transform, is_worker
+        self._is_over = False
+
+    def __next__(self) -> Any:
+        if self._is_over:
+            raise StopIteration
+        try:
+            tensors = next(self._loader).to_torch()
+        except StopIteration:
+            self._is_over = True
+            raise
+        found = tensors if self._transform is None else self._transform(tensors)
+        return _SharedBatch(found) if self._is_worker and type(found) is dict else found
+
+    def state_dict(self) -> LoaderState:
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state: LoaderState) -> None:
+        self._loader.load_state_dict(state)
 
 
 class _SharedBatch(dict[str, Any]):

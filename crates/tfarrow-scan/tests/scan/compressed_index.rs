@@ -174,7 +174,10 @@ fn records_of_compressed_files_are_taken_in_any_order() {
         assert_eq!(dataset.len(), 12_000);
         let fetched = dataset.fetch(&numbers, 1).unwrap();
         for (place, number) in numbers.iter().enumerate() {
-            assert_eq!(fetched.get(place).unwrap(), payloads[*number as usize]);
+            assert_eq!(
+                fetched.records().data(place).unwrap(),
+                payloads[*number as usize]
+            );
         }
     }
 }

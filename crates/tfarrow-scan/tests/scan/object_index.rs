@@ -116,7 +116,10 @@ fn records_of_an_object_are_taken_by_requests_for_ranges() {
         let numbers = [11_999, 0, 1, 2, 6_000, 0];
         let fetched = dataset.fetch(&numbers, 1).unwrap();
         for (place, number) in numbers.iter().enumerate() {
-            assert_eq!(fetched.get(place).unwrap(), payloads[*number as usize]);
+            assert_eq!(
+                fetched.records().data(place).unwrap(),
+                payloads[*number as usize]
+            );
         }
         // The head of the object, and three places.
         let sent = server.object.lock().unwrap().sent.clone();

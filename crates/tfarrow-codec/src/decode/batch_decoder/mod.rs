@@ -254,7 +254,7 @@ impl BatchDecoder {
     /// [`ErrorKind::BatchLimit`] if the values of a column exceed Arrow's 32-bit offsets, or if the
     /// records are in more than 4 GiB of memory.
     pub fn decode(&mut self, records: &Records) -> Result<RecordBatch> {
-        self.decode_kept(records, None)
+        self.decode_rows(records, None)
     }
 
     /// Decodes the first of `records` to one batch: at most `rows` records, of at most `bytes`
@@ -327,36 +327,7 @@ impl BatchDecoder {
         if rows.len() == records.len() {
             return self.decode(records);
         }
-        self.decode_kept(records, Some(rows.into()))
-    }
-
-    /// Decodes the records at these indices to one batch, in this order: a batch of random records,
-    /// without a copy of their bytes. An index may be given several times, and one that no record
-    /// has is left out.
-    ///
-    /// ```
-    /// use arrow_array::{cast::AsArray, types::Int64Type};
-    /// use tfarrow_codec::{ReaderBuilder, Layout, Records, Summary, VerifyCrc};
-    /// # fn main() -> tfarrow_codec::Result<()> {
-    /// # let example = |x: u8| [10, 12, 10, 10, 10, 1, b'x', 18, 5, 26, 3, 10, 1, x];
-    /// # let messages = [example(1), example(2), example(3)];
-    /// # let records = Records::from_payloads(messages.iter().map(|message| &message[..]))?;
-    /// # let mut summary = Summary::new(0);
-    /// # summary.observe(&records, VerifyCrc::Never)?;
-    /// # let schema = summary.schema(Layout::Auto, None)?;
-    /// // Three records with an `x` of 1, 2 and 3.
-    /// let mut decoder = ReaderBuilder::new(schema).build_batch_decoder()?;
-    /// let batch = decoder.decode_at(&records, &[2, 0, 2])?;
-    /// assert_eq!(batch.column(0).as_primitive::<Int64Type>().values(), &[3, 1, 3]);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`decode`](Self::decode).
-    pub fn decode_at(&mut self, records: &Records, indices: &[u32]) -> Result<RecordBatch> {
-        let mut rows = indices.to_vec();
-        rows.retain(|index| (*index as usize) < records.len());
-        self.decode_kept(records, Some(rows.into()))
+        self.decode_rows(records, Some(rows.into()))
     }
 
     /// Returns the index of the record that row `row` of the last batch was decoded from. The two
@@ -372,7 +343,7 @@ impl BatchDecoder {
     }
 
     /// Decodes the records at the indices `kept`, or all of them.
-    fn decode_kept(&mut self, records: &Records, kept: Option<UInt32Array>) -> Result<RecordBatch> {
+    fn decode_rows(&mut self, records: &Records, kept: Option<UInt32Array>) -> Result<RecordBatch> {
         self.check_places(records)?;
         let is_filtered = kept.is_some();
         self.rows.begin(kept);

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times random access, shuffled batches and the first batch of a training run, beside tf.data, vahidk's tfrecord and Grain.
+
+    python3 docs/bench/training.py SHARDS [--large SHARDS] [--tf-python PYTHON] [--runs 5]
+
+The Python that runs this script has tfarrow, numpy, and optionally torch, and array_record with grain. SHARDS are TFRecord files
+of small records, such as `tabular` of race.py; --large has more of them for the time to the first batch (by default SHARDS).
+
+    --tf-python    pip install tensorflow-cpu tfrecord
+
+Each job runs in a process of its own, all jobs in turn, and the best of the runs counts. Files are in the page cache. Every job
+must find all records. A ratio below its target is printed in bold.
+"""
+import argparse
+import functools
+import glob
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+BATCH = 256
+ROWS = 50_000
+log = functools.partial(print, file=sys.stderr, flush=True)
+
+
+def counted(batches):
+    """The number of records of batches, each of which is read as arrays."""
+    records = 0
+    for batch in batches:
+        batch.to_numpy()
+        records += batch.num_rows
+    return records
+
+
+def in_order(source):
+    import tfarrow
+    return lambda: counted(tfarrow.scan(source).batches(BATCH))
+
+
+def shuffled(source, shuffle):
+    import tfarrow
+    dataset = tfarrow.Dataset(source)
+    return lambda: counted(dataset.batches(BATCH, shuffle=shuffle, seed=1))
+
+
+def loader(source, workers):
+    import tfarrow
+    from torch.utils.data import DataLoader
+    dataset = tfarrow.torch.IterableDataset(source, batch_size=BATCH, shuffle="blocks", seed=1)
+    return lambda: sum(len(next(iter(batch.values()))) for batch in DataLoader(dataset, batch_size=None, num_workers=workers))
+
+
+def single(source):
+    """Records one by one, as dicts."""
+    import tfarrow
+    dataset = tfarrow.Dataset(source, threads=1)
+    numbers = [random.randrange(len(dataset)) for _ in range(ROWS)]
+    return lambda: sum(1 for number in numbers if dataset[number])
+
+
+def grain(source):
+    """Records one by one, as bytes that are not parsed."""
+    import grain.python
+    import tfarrow
+    from array_record.python import array_record_module as array_record
+    path = os.path.join(tempfile.mkdtemp(), "records.array_record")
+    writer = array_record.ArrayRecordWriter(path, "group_size:1")
+    for batch in tfarrow.scan(source, record_type="raw").batches():
+        for record in batch["record"]:
+            writer.write(bytes(record))
+    writer.close()
+    data = grain.python.ArrayRecordDataSource(path)
+    numbers = [random.randrange(len(data)) for _ in range(ROWS)]
+    return lambda: sum(1 for number in numbers if data[number])
+
+
+def tf_data(source, shuffle=10_000):
+    import tensorflow as tf
+    files = sorted(glob.glob(f"{source}/*.tfrecord"))
+    spec = {}
+    for name, feature in tf.train.Example.FromString(next(iter(tf.data.TFRecordDataset(files))).numpy()).features.feature.items():
+        kind = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}[feature.WhichOneof("kind")]
+        count = len(getattr(feature, feature.WhichOneof("kind")).value)
+        spec[name] = tf.io.FixedLenFeature([] if count == 1 else [count], kind)
+
+    def run():
+        data = tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE).shuffle(shuffle, seed=1).batch(BATCH)
+        data = data.map(lambda records: tf.io.parse_example(records, spec), num_parallel_calls=tf.data.AUTOTUNE)
+        return sum(len(next(iter(batch.values()))) for batch in data.prefetch(tf.data.AUTOTUNE))
+    return run
+
+
+def vahidk(source):
+    """Dicts of records from a queue of 10,000, in place of batches."""
+    from tfrecord import iterator_utils
+    from tfrecord.reader import tfrecord_loader
+
+    def records():
+        for file in sorted(glob.glob(f"{source}/*.tfrecord")):
+            yield from tfrecord_loader(file, None, None)
+    return lambda: sum(1 for _ in iterator_utils.shuffle_iterator(records(), 10_000))
+
+
+def first(source, shuffle, half):
+    """Listing, opening, and the first batch, or the one after a state at half."""
+    import tfarrow
+
+    def run():
+        loader = tfarrow.scan(source).batches(BATCH, shuffle=shuffle, seed=1)
+        if half:
+            state = loader.state_dict()
+            loader.load_state_dict({**state, "position": state["records"] // 2})
+        return next(loader).num_rows
+    return run
+
+
+def memory(source, shuffle):
+    import tfarrow
+
+    def run():
+        counted(tfarrow.scan(source).batches(BATCH, shuffle=shuffle, seed=1))
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return run
+
+
+JOBS = {
+    "in order": in_order,
+    "blocks": functools.partial(shuffled, shuffle="blocks"),
+    "global": functools.partial(shuffled, shuffle="global"),
+    "loader in order": functools.partial(shuffled, shuffle=False),
+    "DataLoader, 0 workers": functools.partial(loader, workers=0),
+    "DataLoader, 2 workers": functools.partial(loader, workers=2),
+    "ds[i]": single,
+    "Grain over ArrayRecord": grain,
+    "tf.data, shuffle(10,000)": tf_data,
+    "vahidk, queue of 10,000": vahidk,
+    "first batch, blocks": functools.partial(first, shuffle="blocks", half=False),
+    "first batch, global": functools.partial(first, shuffle="global", half=False),
+    "batch at half, blocks": functools.partial(first, shuffle="blocks", half=True),
+    "batch at half, global": functools.partial(first, shuffle="global", half=True),
+    "peak memory, blocks": functools.partial(memory, shuffle="blocks"),
+    "peak memory, global": functools.partial(memory, shuffle="global"),
+}
+PEERS = ("tf.data, shuffle(10,000)", "vahidk, queue of 10,000")
+# A figure, what it is compared with, and the least ratio.
+RATIOS = [
+    ("blocks", "in order", 0.9),
+    ("global", "in order", 0.7),
+    ("blocks", "tf.data, shuffle(10,000)", 8),
+    ("blocks", "vahidk, queue of 10,000", 1),
+    ("DataLoader, 0 workers", "in order", 0.9),
+    ("DataLoader, 2 workers", "in order", 0.6),
+    ("ds[i]", "Grain over ArrayRecord", 1.5),
+]
+
+
+def work(name, source):
+    """Runs a job, and prints its seconds and its result."""
+    run = JOBS[name](source)
+    begun = time.perf_counter()
+    result = run()
+    print(json.dumps([time.perf_counter() - begun, result]))
+
+
+def measure(name, source, python):
+    done = subprocess.run([python, __file__, source, "--job", name], capture_output=True, text=True)
+    if done.returncode:
+        log(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source")
+    parser.add_argument("--large")
+    parser.add_argument("--tf-python")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--job")
+    options = parser.parse_args()
+    if options.job:
+        return work(options.job, options.source)
+    best = {}
+    for run in range(options.runs):
+        for name in JOBS:
+            python = options.tf_python if name in PEERS else sys.executable
+            is_large = name.startswith(("first", "batch at", "peak"))
+            if python is None or (name in best and best[name] is None):
+                continue
+            found = measure(name, options.large or options.source if is_large else options.source, python)
+            if found is None or name not in best or found[0] < best[name][0]:
+                best[name] = found
+            log(f"run {run + 1}: {name}: {found}")
+    best = {name: found for name, found in best.items() if found}
+    counts = {found[1] for name, found in best.items() if not name.startswith(("ds", "Grain", "first", "batch at", "peak"))}
+    assert len(counts) == 1, f"not all records were read: {best}"
+    print("| job | result |\n|---|---|")
+    for name, (seconds, result) in best.items():
+        if name.startswith("peak"):
+            print(f"| {name} | {result / 1e6:.0f} MB |")
+        elif name.startswith(("first", "batch at")):
+            print(f"| {name} | {seconds * 1e3:.0f} ms |")
+        else:
+            print(f"| {name} | {result / seconds:,.0f} records/s |")
+    print("\n| ratio | result | target |\n|---|---|---|")
+    for name, other, target in RATIOS:
+        if name in best and other in best:
+            ratio = best[name][1] / best[name][0] / (best[other][1] / best[other][0])
+            text = f"{ratio:.2f}" if ratio >= target else f"**{ratio:.2f}**"
+            print(f"| {name}, against {other} | {text} | {target} |")
+
+
+if __name__ == "__main__":
+    main()
