@@ -1,5 +1,10 @@
 //! Loaders: every record is read once, in the order of the seed, by any number of processes that are
 //! stopped and continued.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do"
+)]
 
 use std::{fs, io::Write, ops::ControlFlow, path::Path, sync::Arc};
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 
 # The packages of requirements.txt by the names that are imported.
-PACKAGES = ["datafusion", "duckdb", "moto", "mypy", "pandas", "polars", "pyarrow", "pyspark", "ray", "tqdm"]
+PACKAGES = ["datafusion", "duckdb", "grain", "moto", "mypy", "pandas", "polars", "pyarrow", "pyspark", "ray", "tqdm"]
 
 
 def pytest_sessionstart(session):
