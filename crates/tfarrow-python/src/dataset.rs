@@ -46,6 +46,12 @@ impl RawDataset {
         self.selection.extent(&self.dataset).records
     }
 
+    fn order(&self, py: Python<'_>, shuffle: &str, seed: u64, epoch: u64) -> PyResult<Order> {
+        let shuffle: Shuffle = named(py, "shuffle", shuffle)?;
+        let extent = self.selection.extent(&self.dataset);
+        Ok(Order::new(extent, shuffle, seed, epoch))
+    }
+
     fn taken(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<RecordBatch> {
         let taken = py.detach(|| self.dataset.take(numbers));
         taken.map_err(|error| failed(py, error))
@@ -94,6 +100,24 @@ impl RawDataset {
         self.dataset.unknown_features().into_iter().collect()
     }
 
+    /// The batch of a share with this number, which is read by itself.
+    fn batch(
+        &self,
+        py: Python<'_>,
+        shuffle: &str,
+        seed: u64,
+        epoch: u64,
+        share: &RawShare,
+        number: u64,
+    ) -> PyResult<RawBatch> {
+        let order = self.order(py, shuffle, seed, epoch)?;
+        let mut numbers = Vec::new();
+        for position in share.0.batch(number) {
+            numbers.push(self.selection.record(order.record(position)));
+        }
+        Ok(RawBatch::new(self.taken(py, &numbers)?, true))
+    }
+
     /// Starts to load the batches of a share from number `first` on.
     fn load(
         &self,
@@ -104,12 +128,10 @@ impl RawDataset {
         share: &RawShare,
         first: u64,
     ) -> PyResult<RawLoader> {
-        let shuffle: Shuffle = named(py, "shuffle", shuffle)?;
-        let extent = self.selection.extent(&self.dataset);
         let plan = LoaderPlan {
             dataset: Arc::clone(&self.dataset),
             selection: self.selection.clone(),
-            order: Order::new(extent, shuffle, seed, epoch),
+            order: self.order(py, shuffle, seed, epoch)?,
             share: share.0,
             first,
             threads: self.threads,

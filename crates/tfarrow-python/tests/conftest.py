@@ -8,8 +8,11 @@ from importlib.util import find_spec
 
 import pytest
 
+# The backend of Keras that is installed.
+os.environ.setdefault("KERAS_BACKEND", "jax")
+
 # The packages of requirements.txt by the names that are imported.
-PACKAGES = ["datafusion", "duckdb", "grain", "moto", "mypy", "pandas", "polars", "pyarrow", "pyspark", "ray", "tqdm"]
+PACKAGES = ["datafusion", "duckdb", "grain", "jax", "keras", "moto", "mypy", "pandas", "polars", "pyarrow", "pyspark", "ray", "tqdm"]
 
 
 def pytest_sessionstart(session):

@@ -24,7 +24,7 @@ import tfarrow
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ["README.md", "docs/python.md"]
 # Packages whose examples are left out where they are not installed.
-OPTIONAL = ("datafusion", "duckdb", "grain", "pandas", "polars", "pyarrow", "pyspark", "ray", "torch", "tqdm")
+OPTIONAL = ("datafusion", "duckdb", "grain", "jax", "keras", "pandas", "polars", "pyarrow", "pyspark", "ray", "torch", "tqdm")
 
 # Examples read corrupt files, and skip what is corrupt there.
 pytestmark = pytest.mark.filterwarnings("default::tfarrow.errors.TfarrowWarning")

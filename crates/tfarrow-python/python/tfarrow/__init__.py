@@ -14,7 +14,7 @@ np.float32(209.28)
 - :func:`write` writes TFRecord files, and :func:`convert` TFRecord, Parquet and Arrow.
 - :func:`schema`, :func:`stats`, :func:`validate` and :func:`report` describe a data set.
 - :func:`verify`, :func:`repair` and :func:`diff` find and mend damage.
-- ``tfarrow.torch``, ``tfarrow.grain``, ``tfarrow.ray`` and ``tfarrow.spark`` are for PyTorch, Grain, Ray Data and Spark.
+- ``tfarrow.torch``, ``.keras``, ``.jax`` and ``.grain`` are for training, ``tfarrow.ray`` and ``tfarrow.spark`` for Ray Data and Spark.
 
 Examples read files of ``testdata/`` in the root of the repository. numpy is required; other packages are imported by the
 functions that use them.
@@ -85,7 +85,7 @@ __all__ = [
     "write",
 ]
 
-_LAZY = ("grain", "ray", "spark", "torch")
+_LAZY = ("grain", "jax", "keras", "ray", "spark", "torch")
 
 
 def __getattr__(name: str) -> _ModuleType:

@@ -267,6 +267,13 @@ class Loader(Iterator[Batch]):
         self._batches += 1
         return Batch(raw, self._dataset._lengths, self._dataset._fill)
 
+    def batch(self, number: int) -> Batch:
+        """The batch with this number of those that are left of the epoch, read by itself, for frameworks that ask for batches by
+        their numbers. The position of the loader stays as it is."""
+        read = self._dataset._raw.batch
+        raw = read(self._shuffle, self._seed, self._epoch, self._share, self._batches + operator.index(number))
+        return Batch(raw, self._dataset._lengths, self._dataset._fill)
+
     def _warn(self) -> None:
         unknown = self._dataset._raw.unknown_features()
         if unknown:

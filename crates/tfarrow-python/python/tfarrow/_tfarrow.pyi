@@ -127,6 +127,9 @@ class RawDataset:
     def unknown_features(self) -> list[str]:
         """The features of the records that were decoded so far that have no column."""
 
+    def batch(self, shuffle: str, seed: int, epoch: int, share: RawShare, number: int) -> RawBatch:
+        """The batch of a share with this number, which is read by itself."""
+
     def load(self, shuffle: str, seed: int, epoch: int, share: RawShare, first: int) -> RawLoader:
         """Starts to load the batches of a share from number ``first`` on."""
 
