@@ -248,11 +248,25 @@ def test_runs_are_stopped_and_continued(shards):
                 batches = loader(shards, workers, shuffle=shuffle, seed=attempt, rank=rank, world_size=ranks)
                 if state is not None:
                     batches.dataset.load_state_dict(state)
-                states.append(batches.dataset.state_dict(batches=used or 0))
                 seen += sum(ids(itertools.islice(batches, used)), [])
+                states.append(batches.dataset.state_dict(batches=used or 0))
             assert all(found == states[0] for found in states)
             state = json.loads(json.dumps(states[0]))
         assert sorted(seen) == list(range(RECORDS))
+
+
+def test_a_state_is_that_of_the_iteration(shards):
+    dataset = tfarrow.torch.IterableDataset(shards, batch_size=64, shuffle="global", seed=1)
+    for epoch in range(3):
+        assert dataset.state_dict()["epoch"] == max(epoch - 1, 0)
+        found = ids(itertools.islice(dataset, 5))
+        state = dataset.state_dict(batches=5)
+        assert (state["epoch"], state["position"]) == (epoch, 5 * 64)
+        other = tfarrow.torch.IterableDataset(shards, batch_size=64, shuffle="global", seed=1)
+        other.load_state_dict(state)
+        found += ids(other)
+        assert sorted(sum(found, [])) == list(range(RECORDS))
+        assert other.state_dict(batches=2)["position"] == 7 * 64
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -84,7 +84,9 @@ class IterableDataset(torch.utils.data.IterableDataset):
         # Workers that stay alive see the epoch that is set here. The second number counts the calls of set_epoch.
         self._set = torch.zeros(2, dtype=torch.int64).share_memory_()
         self._epochs = _Epochs()
+        # The state that the next iteration begins with, and the one that the last one began with.
         self._state: LoaderState | None = None
+        self._begun: LoaderState | None = None
         self._loader(0, 1)
 
     def _loader(self, worker: int, workers: int) -> Loader:
@@ -96,10 +98,10 @@ class IterableDataset(torch.utils.data.IterableDataset):
         """Sets the epoch of the next iteration, also of workers that are alive."""
         self._set[0] = epoch
         self._set[1] += 1
-        self._state = None
+        self._state = self._begun = None
 
     def state_dict(self, batches: int = 0) -> LoaderState:
-        """The state after ``batches`` batches of the epoch that :meth:`set_epoch`, or a state, has begun.
+        """The state after ``batches`` batches of this iteration, which began where :meth:`set_epoch` or a state says.
 
         A ``DataLoader`` reads ahead, so that only its caller knows how many batches were used. torchdata's ``StatefulDataLoader``
         counts them itself.
@@ -110,17 +112,20 @@ class IterableDataset(torch.utils.data.IterableDataset):
         [64, 8]
         """
         loader = self._loader(0, 1)
-        if self._state is None:
+        # With workers, this process has begun no iteration.
+        state = self._begun or self._state
+        if state is None:
             loader.set_epoch(self._epochs.next(self._set, peek=True))
         else:
-            loader.load_state_dict(self._state)
+            loader.load_state_dict(state)
         return loader.state_after(batches)
 
     def load_state_dict(self, state: LoaderState) -> None:
-        """Begins the next iteration after the last batch of a state, of any number of ranks and workers."""
+        """Begins the next iteration after the last batch of a state, of any number of ranks and workers. Workers that are alive
+        do not see it: make the ``DataLoader`` afterwards."""
         loader = self._loader(0, 1)
         loader.load_state_dict({**state, "batches": 0})
-        self._state = state
+        self._state, self._begun = state, None
 
     def __iter__(self) -> _Batches:
         info = torch.utils.data.get_worker_info()
@@ -132,6 +137,7 @@ class IterableDataset(torch.utils.data.IterableDataset):
             loader.load_state_dict(self._state)
             self._epochs.follow(self._set, loader.epoch)
             self._state = None
+        self._begun = loader.state_dict()
         return _Batches(loader, self._transform, info is not None)
 
     def __len__(self) -> int:
@@ -143,7 +149,7 @@ class IterableDataset(torch.utils.data.IterableDataset):
             return self._rank, self._world_size
         distributed = torch.distributed
         if distributed.is_available() and distributed.is_initialized():
-            return distributed.get_rank(), distributed.get_world_size()
+            return int(distributed.get_rank()), int(distributed.get_world_size())
         return ranks_of(None, None)
 
 
@@ -156,7 +162,7 @@ class _Epochs:
 
     def next(self, given: torch.Tensor, peek: bool = False) -> int:
         """The epoch of the next iteration: the one that was set, or the one after the last."""
-        epoch, calls = given.tolist()
+        epoch, calls = map(int, given.tolist())
         if calls == self._seen:
             epoch = self._next
         if not peek:
