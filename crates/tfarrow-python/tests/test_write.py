@@ -211,7 +211,8 @@ def test_files_of_other_formats_are_read(name, tmp_path):
     assert tfarrow.head(tmp_path / name, 2) == rows[:2]
     assert scan.to_pylist() == rows and scan.count() == 30 and scan.columns == ["x", "t"]
     assert scan.where("x > 27").select("t").to_pylist() == [{"t": "row 28"}, {"t": "row 29"}]
-    assert not scan.is_divisible
+    with pytest.raises(tfarrow.errors.UsageError, match="only the records of TFRecord files"):
+        tfarrow.Dataset(scan)
     assert not next(scan.batches())["x"].flags.writeable
     # As the program shows them.
     assert [{"x": row["x"], "t": row["t"]} for row in _printed(tmp_path / name)] == rows[:10]
