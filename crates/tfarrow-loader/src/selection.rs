@@ -36,6 +36,14 @@ impl Selection {
         }
     }
 
+    /// The number of selected records of a data set.
+    pub fn count(&self, dataset: &Dataset) -> u64 {
+        match self {
+            Self::All => dataset.len(),
+            Self::Some(numbers) => numbers.len() as u64,
+        }
+    }
+
     /// The number of the record at a place of the selection.
     pub fn record(&self, place: u64) -> u64 {
         match self {

@@ -43,7 +43,7 @@ impl RawDataset {
     }
 
     fn count(&self) -> u64 {
-        self.selection.extent(&self.dataset).records
+        self.selection.count(&self.dataset)
     }
 
     fn order(&self, py: Python<'_>, shuffle: &str, seed: u64, epoch: u64) -> PyResult<Order> {
