@@ -22,6 +22,15 @@ def pytest_sessionstart(session):
         pytest.exit(f"not installed: {', '.join(missing)}", returncode=2)
 
 
+# Modules whose tests start the threads of JAX. A process with these threads warns when it forks.
+LAST = ["test_docs", "test_consumers_jax", "test_consumers_keras"]
+
+
+def pytest_collection_modifyitems(items):
+    """Runs the tests that use JAX after those that fork."""
+    items.sort(key=lambda item: item.module.__name__ in LAST)
+
+
 _SERVER = """
 import sys
 from moto.server import ThreadedMotoServer
