@@ -198,6 +198,9 @@ pub enum ErrorKind {
     },
     /// A feature has several kinds in one data set.
     MixedKinds(String),
+    /// A caller cannot use the value of a feature, for example an image that does not decode.
+    /// Contains what was expected and found.
+    Value(String),
     /// Arrow cannot build an array or a batch.
     Arrow(ArrowError),
 }
@@ -305,6 +308,13 @@ impl Error {
         )
     }
 
+    /// Creates the error of a caller that cannot use the value of a feature of the record with this
+    /// number and offset, for example an image that does not decode. `reason` says what was expected
+    /// and found.
+    pub fn of_value(record: u64, offset: u64, feature: &str, reason: String) -> Self {
+        Self::at(ErrorKind::Value(reason), record, offset).with_feature(feature)
+    }
+
     /// Returns the error as that of the record with this number and offset, for a caller that has
     /// decoded records in another order than that of their shard.
     pub fn moved(mut self, record: u64, offset: u64) -> Self {
@@ -390,6 +400,7 @@ impl Error {
             | ErrorKind::Kind { .. }
             | ErrorKind::Declared { .. }
             | ErrorKind::BatchLimit { .. }
+            | ErrorKind::Value(_)
             | ErrorKind::Arrow(_) => raise.into_iter().collect(),
         }
     }
@@ -431,6 +442,7 @@ impl Error {
             | ErrorKind::NotUtf8
             | ErrorKind::Declared { .. }
             | ErrorKind::Lossy { .. }
+            | ErrorKind::Value(_)
             | ErrorKind::MixedKinds(_) => Category::Data,
             ErrorKind::Limit { .. }
             | ErrorKind::BatchLimit { .. }
@@ -555,6 +567,7 @@ impl fmt::Display for ErrorKind {
             ),
             Self::NotScalar { found } => write!(f, "expected exactly one value, found {found}"),
             Self::NotUtf8 => f.write_str("expected UTF-8 text, found other bytes"),
+            Self::Value(reason) => f.write_str(reason),
             Self::Declared { expected, found } => {
                 write!(f, "declared as {expected}, found {found}")
             }

@@ -6,6 +6,7 @@
 use std::io::Cursor;
 
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use memchr::memmem;
 use png::{Decoded, Info, StreamingDecoder, chunk::IDAT};
 
 use crate::catch_panic::catch_panic;
@@ -38,41 +39,95 @@ impl ImageHeader {
     /// Reads the header of `image`. `None` if it has another format than those of
     /// [`format`](Self::format), or if the header is truncated or corrupt.
     pub fn read(image: &[u8]) -> Option<Self> {
-        let format = image::guess_format(image).ok()?;
+        let format = known_format(image)?;
         // Libraries panic on some corrupt headers.
         catch_panic(|| match format {
             ImageFormat::Png => png(image),
-            ImageFormat::Bmp
-            | ImageFormat::Gif
-            | ImageFormat::Jpeg
-            | ImageFormat::Tiff
-            | ImageFormat::WebP => not_png(image, format),
-            _ => None,
+            _ => not_png(image, format),
         })
         .ok()?
     }
 }
 
-/// Decodes an image, or the first frame of an animation. `None` if that would take more than
-/// `most_bytes` of memory, including all buffers, or if the image is truncated or corrupt.
-pub fn decode_image(image: &[u8], most_bytes: u64) -> Option<DynamicImage> {
-    let header = ImageHeader::read(image).filter(|header| header.decoding_bytes <= most_bytes)?;
+/// The format that the first bytes are those of, if it is one of [`ImageHeader::format`].
+fn known_format(image: &[u8]) -> Option<ImageFormat> {
+    use ImageFormat::{Bmp, Gif, Jpeg, Png, Tiff, WebP};
+    let format = image::guess_format(image).ok()?;
+    matches!(format, Bmp | Gif | Jpeg | Png | Tiff | WebP).then_some(format)
+}
+
+/// Why an image is not decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageFault {
+    /// The bytes are not those of a known format.
+    #[error("expected an image (BMP, GIF, JPEG, PNG, TIFF or WebP), found other bytes")]
+    Format,
+    /// Decoding takes more memory than is allowed.
+    #[error(
+        "expected an image that is decoded in {most_bytes} bytes, found one of {width} x {height} \
+         pixels, which takes {bytes}"
+    )]
+    TooLarge {
+        /// Number of pixels per row.
+        width: u32,
+        /// Number of rows.
+        height: u32,
+        /// Memory in bytes for decoding it, including all buffers.
+        bytes: u64,
+        /// The memory that is allowed.
+        most_bytes: u64,
+    },
+    /// The image is truncated or corrupt.
+    #[error("found a {format:?} image that is truncated or corrupt")]
+    Corrupt {
+        /// The format.
+        format: ImageFormat,
+    },
+}
+
+/// Decodes an image, or the first frame of an animation.
+///
+/// # Errors
+/// The image would take more than `most_bytes` of memory, including all buffers, or it is truncated
+/// or corrupt.
+pub fn decode_image(image: &[u8], most_bytes: u64) -> Result<DynamicImage, ImageFault> {
+    let format = known_format(image).ok_or(ImageFault::Format)?;
+    let corrupt = ImageFault::Corrupt { format };
+    let header = ImageHeader::read(image).ok_or(corrupt)?;
+    if header.decoding_bytes > most_bytes {
+        return Err(ImageFault::TooLarge {
+            width: header.width,
+            height: header.height,
+            bytes: header.decoding_bytes,
+            most_bytes,
+        });
+    }
+    if format == ImageFormat::Jpeg && !has_end(image) {
+        return Err(corrupt);
+    }
     // Libraries panic on some corrupt images.
-    catch_panic(|| {
-        let mut decoder = decoder(
-            image,
-            header.format,
-            METADATA_BYTES + 8 * u64::from(header.width),
-        )?;
-        let mut limits = Limits::no_limits();
-        // In addition to the image that is returned. A frame of a GIF may be larger than its
-        // canvas.
-        limits.max_alloc =
-            Some(METADATA_BYTES + header.decoding_bytes.saturating_sub(decoder.total_bytes()));
-        decoder.set_limits(limits).ok()?;
-        DynamicImage::from_decoder(decoder).ok()
-    })
-    .ok()?
+    let decoded = catch_panic(|| pixels(image, &header));
+    decoded.ok().flatten().ok_or(corrupt)
+}
+
+/// Whether a JPEG has the marker of its end after its last scan. A decoder makes grey pixels of what is
+/// missing.
+fn has_end(jpeg: &[u8]) -> bool {
+    let scan = memmem::rfind(jpeg, b"\xff\xda");
+    let end = memmem::rfind(jpeg, b"\xff\xd9");
+    scan < end
+}
+
+/// The pixels of an image.
+fn pixels(image: &[u8], header: &ImageHeader) -> Option<DynamicImage> {
+    let metadata_bytes = METADATA_BYTES + 8 * u64::from(header.width);
+    let mut decoder = decoder(image, header.format, metadata_bytes)?;
+    let mut limits = Limits::no_limits();
+    // In addition to the image that is returned. A frame of a GIF may be larger than its canvas.
+    let buffers = header.decoding_bytes.saturating_sub(decoder.total_bytes());
+    limits.max_alloc = Some(METADATA_BYTES + buffers);
+    decoder.set_limits(limits).ok()?;
+    DynamicImage::from_decoder(decoder).ok()
 }
 
 /// Creates a decoder that takes at most `most_bytes` for metadata and, for PNG, a row.

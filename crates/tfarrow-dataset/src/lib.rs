@@ -95,7 +95,7 @@ pub mod internals {
         descriptors::EVENT_MESSAGE,
         error::shown,
         format::payload::Payload,
-        images::{ImageHeader, decode_image},
+        images::{ImageFault, ImageHeader, decode_image},
         lock::{Lock, wait_while},
         no_such_name::no_such_name,
         read::{

@@ -11,10 +11,10 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_buffer::Buffer;
 use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
-use arrow_select::take::take;
+use arrow_select::{filter::filter_record_batch, take::take};
 use tfarrow_codec::{BatchDecoder, OnError, ReaderBuilder, Records};
 use tfarrow_dataset::{
     Error, ErrorKind, OnProgress, ReadOptions, Result, Shard,
@@ -23,6 +23,7 @@ use tfarrow_dataset::{
 
 use crate::{
     builder::FRAME_BYTES,
+    images::{ImageColumn, ImageColumnError},
     place::IndexPlace,
     places::{PlaceFinder, RecordPlaces, SEQUENTIAL},
     shard_index::UnusableIndex,
@@ -101,6 +102,8 @@ pub struct Dataset {
     schema: SchemaRef,
     builder: ReaderBuilder,
     shard_columns: Vec<ShardColumn>,
+    /// The columns of images, and their places among the columns of a batch.
+    images: Vec<(usize, ImageColumn)>,
     read: ReadOptions,
     /// Decoders that no call uses.
     decoders: Lock<Vec<BatchDecoder>>,
@@ -240,6 +243,7 @@ impl Dataset {
             schema: Arc::clone(decoder.schema()),
             builder,
             shard_columns: Vec::new(),
+            images: Vec::new(),
             read: options.read,
             decoders: Lock::new(vec![decoder]),
             buffers: Arc::default(),
@@ -257,6 +261,37 @@ impl Dataset {
         self.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         self.shard_columns = columns;
         self
+    }
+
+    /// Decodes columns of images to pixels. A record whose image does not decode is corrupt.
+    ///
+    /// # Errors
+    /// A column that does not have one byte string a record, and pixels of more than 2 GB.
+    pub fn with_images(mut self, images: Vec<ImageColumn>) -> Result<Self, ImageColumnError> {
+        let mut fields = self.schema.fields().to_vec();
+        for image in images {
+            let found = fields
+                .iter_mut()
+                .enumerate()
+                .find(|(_, field)| *field.name() == image.name);
+            let Some((place, field)) = found else {
+                return Err(ImageColumnError::NoColumn(image.name));
+            };
+            *field = image.field(field)?;
+            self.images.push((place, image));
+        }
+        let metadata = self.schema.metadata().clone();
+        self.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+        Ok(self)
+    }
+
+    /// Number of bytes of the pixels of a record's images.
+    pub fn pixel_bytes(&self) -> u64 {
+        let bytes = self
+            .images
+            .iter()
+            .map(|(_, image)| image.pixel_bytes() as u64);
+        bytes.sum()
     }
 
     /// The number of records.
@@ -381,36 +416,84 @@ impl Dataset {
         }
         let batch = decoded
             .map_err(|error| self.error_of(error, &fetched.frames))
-            .and_then(|batch| self.with_values_of_shards(batch, &decoder, frames));
+            .and_then(|batch| self.completed(batch, &decoder, frames, &mut errors));
         self.decoders.lock().push(decoder);
         Ok((batch?, errors))
     }
 
-    /// Adds the columns of shards to the batch that a decoder has made last.
-    fn with_values_of_shards(
+    /// Adds the columns of shards to the batch that a decoder has made last, and decodes the images.
+    fn completed(
         &self,
         batch: RecordBatch,
         decoder: &BatchDecoder,
         frames: &[FramePlace],
+        skipped: &mut Vec<Error>,
     ) -> Result<RecordBatch> {
-        if self.shard_columns.is_empty() {
+        if self.shard_columns.is_empty() && self.images.is_empty() {
             return Ok(batch);
         }
-        let mut shards = Vec::with_capacity(batch.num_rows());
-        for row in 0..batch.num_rows() {
-            let frame = frames.get(decoder.record_of(row));
-            shards.push(frame.map_or(0, |frame| frame.shard) as u32);
+        let rows = batch.num_rows();
+        let mut of_rows = Vec::with_capacity(rows);
+        for row in 0..rows {
+            of_rows.extend(frames.get(decoder.record_of(row)).copied());
+        }
+        let mut columns = batch.columns().to_vec();
+        self.add_shard_columns(&mut columns, &of_rows)?;
+        let is_valid = self.decode_images(&mut columns, &of_rows, skipped)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        let batch = RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow)?;
+        match is_valid.contains(&false) {
+            true => filter_record_batch(&batch, &BooleanArray::from(is_valid)).map_err(arrow),
+            false => Ok(batch),
+        }
+    }
+
+    /// Adds the columns of shards to the columns of the records of these frames.
+    fn add_shard_columns(&self, columns: &mut Vec<ArrayRef>, frames: &[FramePlace]) -> Result<()> {
+        if self.shard_columns.is_empty() {
+            return Ok(());
+        }
+        let mut shards = Vec::with_capacity(frames.len());
+        for frame in frames {
+            shards.push(frame.shard as u32);
         }
         let shards = UInt32Array::from(shards);
-        let mut columns = batch.columns().to_vec();
-        let arrow = |error: ArrowError| Error::general(ErrorKind::Codec(error.into()));
         for column in &self.shard_columns {
             let values = take(&column.values, &shards, None).map_err(arrow)?;
             columns.insert(column.place.min(columns.len()), values);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(shards.len()));
-        let schema = Arc::clone(&self.schema);
-        RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow)
+        Ok(())
+    }
+
+    /// Decodes the columns of images of the records of these frames. Returns which rows have all their
+    /// images, and adds the errors of the others, which are skipped.
+    fn decode_images(
+        &self,
+        columns: &mut [ArrayRef],
+        frames: &[FramePlace],
+        skipped: &mut Vec<Error>,
+    ) -> Result<Vec<bool>> {
+        let mut is_valid = vec![true; frames.len()];
+        for (place, image) in &self.images {
+            let Some(column) = columns.get_mut(*place) else {
+                continue;
+            };
+            let (pixels, faults) = image.decode(column);
+            *column = pixels;
+            for (row, reason) in faults {
+                let error = tfarrow_codec::Error::of_value(row as u64, 0, &image.name, reason);
+                let error = self.error_of(error, frames);
+                if self.read.on_error != OnError::Skip {
+                    return Err(error);
+                }
+                let was_valid = is_valid.get_mut(row).is_some_and(std::mem::take);
+                if was_valid {
+                    skipped.push(error);
+                }
+            }
+        }
+        Ok(is_valid)
     }
 
     /// The features of the records that were decoded so far which have no column.
@@ -434,21 +517,19 @@ impl Dataset {
     pub fn number_at(&self, shard: usize, offset: u64) -> Option<u64> {
         let found = self.shards.get(shard)?;
         let record = found.places.record_at(offset)?;
-        let before = match shard.checked_sub(1) {
-            None => 0,
-            Some(last) => *self.ends.get(last)?,
-        };
-        Some(before + record as u64)
+        Some(self.records_before(shard) + record as u64)
+    }
+
+    /// The number of records of the shards before one.
+    fn records_before(&self, shard: usize) -> u64 {
+        let last = shard.checked_sub(1).and_then(|last| self.ends.get(last));
+        last.copied().unwrap_or(0)
     }
 
     /// The place of a record.
     fn frame(&self, number: u64) -> Result<FramePlace> {
         let shard = self.ends.partition_point(|end| *end <= number);
-        let before = match shard.checked_sub(1) {
-            None => 0,
-            Some(last) => self.ends.get(last).copied().unwrap_or(0),
-        };
-        let record = (number - before) as usize;
+        let record = (number - self.records_before(shard)) as usize;
         let found = self.shards.get(shard);
         match found.and_then(|shard| shard.places.frame(record)) {
             Some((offset, bytes)) => Ok(FramePlace {
@@ -596,6 +677,10 @@ impl Dataset {
 
 const NO_RECORD: &str = "a record is wanted whose number is not below the number of records";
 const TOO_MUCH: &str = "more than 4 GiB of records are wanted at once: take fewer";
+
+fn arrow(error: ArrowError) -> Error {
+    Error::general(ErrorKind::Codec(error.into()))
+}
 
 fn changed(shard: &Shard) -> Error {
     Error::io(

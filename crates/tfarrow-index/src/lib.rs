@@ -21,12 +21,14 @@
 //! | `text_index` | the text index of other programs, as a hint |
 //! | `places` | the places of the records of a shard, by its index or without one |
 //! | `dataset` | random access to the records of a data set |
+//! | `images` | columns of images, decoded to pixels |
 
 mod builder;
 mod dataset;
 mod file;
 #[cfg(test)]
 mod hostile;
+mod images;
 mod place;
 mod places;
 mod shard_index;
@@ -37,6 +39,7 @@ mod zone;
 pub use builder::{IndexBuilder, IndexWorker, ObservedChunk};
 pub use dataset::{Dataset, DatasetOptions, Fetched, ShardColumn};
 pub use file::{write_index, write_text_index};
+pub use images::{ImageColumn, ImageColumnError};
 pub use place::{IndexForm, IndexPlace};
 pub use shard_index::{
     FeatureZones, IndexAddress, IndexFault, IndexedPart, OpenIndex, ShardIndex, UnusableIndex,

@@ -80,7 +80,8 @@ impl LoaderPlan {
         let batches = self.share.count().saturating_sub(self.first);
         let threads = self.threads.max(1).min(batches as usize);
         let extent = self.selection.extent(&self.dataset);
-        let batch_bytes = extent.mean_bytes().saturating_mul(self.share.batch_size());
+        let record_bytes = extent.mean_bytes() + self.dataset.pixel_bytes();
+        let batch_bytes = record_bytes.saturating_mul(self.share.batch_size());
         let fitting = WAITING_BYTES as u64 / batch_bytes.max(1);
         let (sender, receiver) = sync_channel((fitting as usize).clamp(2, WAITING_BATCHES));
         let work = Arc::new(Work {

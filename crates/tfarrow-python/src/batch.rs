@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, GenericListArray, OffsetSizeTrait, RecordBatch,
+    Array, ArrayRef, BooleanArray, FixedSizeListArray, GenericListArray, OffsetSizeTrait,
+    RecordBatch,
     cast::AsArray,
     types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type},
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError, PyValueError},
     intern,
@@ -117,13 +118,16 @@ impl RawBatch {
 
     /// The parts of a column, by its place in `names`: see [`parts`].
     fn parts<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let column = self
-            .batch
-            .columns()
-            .get(column)
-            .ok_or_else(|| PyIndexError::new_err(column))?;
+        let schema = self.batch.schema_ref();
+        let field = schema.fields().get(column);
+        let (Some(field), Some(column)) = (field, self.batch.columns().get(column)) else {
+            return Err(PyIndexError::new_err(column));
+        };
         let is_writable = self.lend(Lent::Writable)?;
-        parts(py, column, is_writable)
+        match (tensor_shape(field), column.as_fixed_size_list_opt()) {
+            (Some(shape), Some(list)) => fixed(py, list, shape, is_writable),
+            _ => parts(py, column, is_writable),
+        }
     }
 }
 
@@ -133,7 +137,7 @@ impl RawBatch {
 /// ("numbers", values, valid)                     one value a row
 /// ("bytes", is_text, data, offsets, valid)       bytes of row i: data[offsets[i]:offsets[i + 1]]
 /// ("list", offsets, valid, parts)                items of row i: offsets[i] to offsets[i + 1] of the parts
-/// ("fixed", rows, width, valid, parts)           items of row i: i * width to (i + 1) * width of the parts
+/// ("fixed", rows, shape, valid, parts)           items of row i, whose number is the product of the shape
 /// ("struct", rows, names, valid, [parts, ..])    a field for each name
 /// ```
 ///
@@ -168,21 +172,8 @@ fn parts<'py>(
         DataType::List(_) => list(py, array.as_list::<i32>(), valid, is_writable),
         DataType::LargeList(_) => list(py, array.as_list::<i64>(), valid, is_writable),
         DataType::FixedSizeList(_, width) => {
-            let list = array.as_fixed_size_list();
-            let width = *width as usize;
-            let items = list
-                .values()
-                .slice(list.value_offset(0) as usize, list.len() * width);
-            tuple(
-                py,
-                (
-                    intern!(py, "fixed"),
-                    list.len(),
-                    width,
-                    valid,
-                    parts(py, &items, is_writable)?,
-                ),
-            )
+            let shape = vec![*width as usize];
+            fixed(py, array.as_fixed_size_list(), shape, is_writable)
         }
         DataType::Struct(_) => {
             let structs = array.as_struct();
@@ -298,6 +289,54 @@ fn list<'py, O: OffsetSizeTrait>(
             parts(py, &items, is_writable)?,
         ),
     )
+}
+
+/// Lists of one length by their type, whose items have this shape.
+fn fixed<'py>(
+    py: Python<'py>,
+    list: &FixedSizeListArray,
+    shape: Vec<usize>,
+    is_writable: bool,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let width = list.value_length() as usize;
+    let items = list
+        .values()
+        .slice(list.value_offset(0) as usize, list.len() * width);
+    tuple(
+        py,
+        (
+            intern!(py, "fixed"),
+            list.len(),
+            PyTuple::new(py, shape)?,
+            valid(py, list.nulls())?,
+            parts(py, &items, is_writable)?,
+        ),
+    )
+}
+
+/// The shape of a fixed-shape tensor, a canonical extension type of Arrow; `None` for other fields, and
+/// for a tensor whose axes are permuted.
+pub(crate) fn tensor_shape(field: &Field) -> Option<Vec<usize>> {
+    let DataType::FixedSizeList(_, width) = field.data_type() else {
+        return None;
+    };
+    let name = field.metadata().get("ARROW:extension:name")?;
+    if name != "arrow.fixed_shape_tensor" {
+        return None;
+    }
+    let metadata = field.metadata().get("ARROW:extension:metadata")?;
+    let tensor: serde_json::Value = serde_json::from_str(metadata).ok()?;
+    if tensor.get("permutation").is_some() {
+        return None;
+    }
+    let mut shape = Vec::new();
+    for side in tensor.get("shape")?.as_array()? {
+        shape.push(usize::try_from(side.as_u64()?).ok()?);
+    }
+    let count = shape
+        .iter()
+        .try_fold(1_usize, |count, side| count.checked_mul(*side));
+    (count == Some(*width as usize)).then_some(shape)
 }
 
 /// The offsets from 0 on as int64, and the first and the last of the array's own.

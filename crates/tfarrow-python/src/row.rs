@@ -9,14 +9,14 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use pyo3::{
-    IntoPyObjectExt,
+    IntoPyObjectExt, intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyBytes, PyDict, PyList},
+    types::{PyBytes, PyDict, PyList, PyTuple},
 };
 
 use crate::{
-    batch::{cast, dtype, numbers},
+    batch::{cast, dtype, numbers, tensor_shape},
     capsule::Memory,
     ndarray::ndarray,
 };
@@ -24,12 +24,16 @@ use crate::{
 static FLOAT32: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The row of a batch with one row, as a dict: an int, a `numpy.float32`, a str or bytes for one
-/// value, an array of numpy for a list of numbers, a list for other lists, a dict for a struct, and
-/// None for no value.
+/// value, an array of numpy for a list of numbers or a tensor, a list for other lists, a dict for a
+/// struct, and None for no value.
 pub(crate) fn row<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        dict.set_item(field.name(), value(py, column, 0)?)?;
+        let mut found = value(py, column, 0)?;
+        if let Some(shape) = tensor_shape(field).filter(|_| !found.is_none()) {
+            found = found.call_method1(intern!(py, "reshape"), (PyTuple::new(py, shape)?,))?;
+        }
+        dict.set_item(field.name(), found)?;
     }
     Ok(dict)
 }

@@ -24,7 +24,7 @@ use tfarrow_dataset::{
     FormatFilter, Shard, ShardFormat, event_message,
     internals::{EVENT_MESSAGE, Lock, are_events, without_folder_columns},
 };
-use tfarrow_index::{Dataset, IndexPlace};
+use tfarrow_index::{Dataset, ImageColumn, IndexPlace};
 use tfarrow_loader::Selection;
 use tfarrow_scan::{Inferred, count, infer};
 
@@ -183,8 +183,14 @@ impl Source {
         Ok(counted.map_err(|error| failed(py, error))?.records)
     }
 
-    /// Opens the rows after these steps for random access, of TFRecord files.
-    fn dataset(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<RawDataset> {
+    /// Opens the rows after these steps for random access, of TFRecord files. `images` are columns
+    /// whose pixels are decoded: names, and the height and width of the pixels.
+    fn dataset(
+        &self,
+        py: Python<'_>,
+        steps: Vec<Step>,
+        images: Vec<(String, (u32, u32))>,
+    ) -> PyResult<RawDataset> {
         let SourceTable::Records(table) = self.table(py)? else {
             return Err(usage(
                 py,
@@ -197,7 +203,18 @@ impl Source {
         let opened = watch(py, &pass, None, || {
             table.dataset(&columns, threads, &|bytes, _| pass.add(bytes))
         })?;
-        let dataset = opened.map_err(|error| failed_scan(py, error))?;
+        let mut columns = Vec::with_capacity(images.len());
+        for (name, (height, width)) in images {
+            columns.push(ImageColumn {
+                name,
+                height,
+                width,
+            });
+        }
+        let dataset = opened
+            .map_err(|error| failed_scan(py, error))?
+            .with_images(columns)
+            .map_err(|error| usage(py, &error.to_string()))?;
         let unusable: Vec<_> = dataset.unusable().iter().map(ToString::to_string).collect();
         warn_all(py, &unusable)?;
         let selection = match steps.iter().all(|step| matches!(step, Step::Select(_))) {

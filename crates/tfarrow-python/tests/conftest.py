@@ -12,7 +12,7 @@ import pytest
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
 # The packages of requirements.txt by the names that are imported.
-PACKAGES = ["datafusion", "duckdb", "grain", "jax", "keras", "moto", "mypy", "pandas", "polars", "pyarrow", "pyspark", "ray", "tqdm"]
+PACKAGES = ["datafusion", "duckdb", "grain", "jax", "keras", "moto", "mypy", "pandas", "PIL", "polars", "pyarrow", "pyspark", "ray", "tqdm"]
 
 
 def pytest_sessionstart(session):

@@ -2,6 +2,7 @@
 """PyTorch: tensors without a copy, and a dataset whose records are divided among ranks and workers."""
 
 import collections
+import gc
 import itertools
 import json
 import os
@@ -374,8 +375,54 @@ def test_workers_send_what_the_loader_would_make(path, context):
 
 
 def test_the_columns_of_a_batch_are_sent_as_one_block(shards):
+    outbox = tfarrow.torch._Outbox()
     columns = next(tfarrow.scan(shards).batches(100)).to_torch()
-    _, (head, sizes, block) = tfarrow.torch._SharedBatch(columns).__reduce__()
+    _, (head, sizes, message) = tfarrow.torch._SharedBatch(columns, outbox).__reduce__()
     assert len(head) < 2_000
     assert sum(sizes) >= columns["id"].nbytes + columns["embedding"].nbytes + len(columns["name"].data)
-    assert block.nbytes == sum(-(-size // 64) * 64 for size in sizes)
+    assert sum(sizes) <= message.memory.nbytes <= 2 * sum(sizes) + 64 * (len(sizes) + 1)
+
+
+def blocks():
+    """The numbers of the blocks of the workers of this process."""
+    return {worker: set(found) for worker, found in tfarrow.torch._INBOXES.items()}
+
+
+def test_blocks_are_used_again(shards):
+    before = blocks().keys()
+    count = 0
+    for batch in loader(shards, 1, batch_size=1):
+        count += len(batch["id"])
+    (found,) = blocks().keys() - before
+    assert count == RECORDS
+    # Of the two batches that a worker reads ahead, and those that the loop and the queue hold.
+    assert max(blocks()[found]) < 20
+
+
+def test_a_block_is_not_used_again_before_its_batch_is_gone(shards):
+    kept = list(loader(shards, 2, batch_size=7))
+    expected = list(loader(shards, 0, batch_size=7))
+    assert ids(kept) == ids(expected)
+    # A column, or a part of one, keeps the block of its batch.
+    parts = [(batch["id"][1:2], batch["embedding"][0, :1], batch["name"].data) for batch in loader(shards, 2, batch_size=7)]
+    for (label, values, name), batch in zip(parts, expected):
+        assert label.tolist() == batch["id"][1:2].tolist() and values.tolist() == batch["embedding"][0, :1].tolist()
+        assert name.tobytes() == batch["name"].data.tobytes()
+
+
+def test_batches_may_grow():
+    outbox = tfarrow.torch._Outbox()
+    numbers = []
+    for size in (10, 20, 20, 1000, 10):
+        columns = {"x": torch.arange(size)}
+        make, (head, sizes, message) = tfarrow.torch._SharedBatch(columns, outbox).__reduce__()
+        assert make(head, sizes, message)["x"].tolist() == list(range(size))
+        numbers.append((message.number, message.dropped))
+    assert numbers == [(1, []), (2, [1]), (2, []), (3, [2]), (3, [])]
+
+
+def test_the_blocks_of_workers_that_ended_are_closed(shards):
+    next(iter(loader(shards, 2)))
+    gc.collect()
+    next(iter(loader(shards, 2)))
+    assert len(blocks()) <= 4

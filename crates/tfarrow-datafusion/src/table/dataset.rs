@@ -8,7 +8,7 @@ use datafusion::{
     error::Result,
 };
 use tfarrow_codec::{ReaderBuilder, Role, schema::role_of};
-use tfarrow_dataset::{OnProgress, ReadOptions};
+use tfarrow_dataset::OnProgress;
 use tfarrow_index::{Dataset, DatasetOptions, ShardColumn};
 
 use crate::{
@@ -55,22 +55,17 @@ impl TfRecordTable {
                 shard_columns.push(self.shard_column(place, field, column)?);
             }
         }
-        let options = self.options();
-        let read = ReadOptions {
-            on_error: options.on_error,
-            partial_tail: options.partial_tail,
-            limits: options.limits,
-            ..ReadOptions::default()
-        };
+        let source = self.source();
+        let read = source.read_options();
         let builder = ReaderBuilder::new(Arc::clone(decoded))
-            .with_verify_crc(options.verify_crc)
-            .with_limits(options.limits)
-            .with_strict(self.is_guessed())
-            .with_on_error(options.on_error)
+            .with_verify_crc(source.verify_crc())
+            .with_limits(read.limits)
+            .with_strict(source.is_strict())
+            .with_on_error(read.on_error)
             .with_projection(projection);
         let options = DatasetOptions {
-            indexes: options.index.place().cloned(),
-            read,
+            indexes: self.options().index.place().cloned(),
+            read: read.clone(),
             threads,
         };
         let opened = Dataset::open(shards.to_vec(), builder, &options, progress);

@@ -284,13 +284,9 @@ impl TfRecordTable {
         &self.provenance
     }
 
-    /// Whether the type of the records is inferred.
-    fn is_guessed(&self) -> bool {
-        self.provenance.is_inferred() && self.options.record_type.is_none()
-    }
-
     /// The file source of a scan.
     fn source(&self) -> TfRecordSource {
+        let is_guessed = self.provenance.is_inferred() && self.options.record_type.is_none();
         TfRecordSource::of_columns(Arc::clone(&self.columns), self.partitions.fields())
             .with_verify_crc(self.options.verify_crc)
             .with_on_error(self.options.on_error)
@@ -298,7 +294,7 @@ impl TfRecordTable {
             .with_limits(self.options.limits)
             .with_pushdown_filters(self.options.pushdown_filters)
             .with_preserve_order(self.options.preserve_order)
-            .with_strict(self.is_guessed())
+            .with_strict(is_guessed)
             .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.notices))
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -271,8 +272,8 @@ def column(
             return _numbers(values, valid, length, fill)
         case ("bytes", is_text, data, offsets, valid):
             return BytesColumn(data, offsets, valid, is_text)
-        case ("fixed", rows, width, valid, items):
-            return _fixed(column(items, 1), rows, width, valid)
+        case ("fixed", rows, shape, valid, items):
+            return _fixed(column(items, 1), rows, shape, valid)
         case ("list", offsets, valid, items):
             # Items cannot be missing: a record has no place for that.
             return _lists(column(items, 1), offsets, valid, length, fill)
@@ -296,12 +297,13 @@ def _numbers(values: np.ndarray, valid: np.ndarray | None, length: int | None, f
     return Ragged(values[valid], offsets, valid)
 
 
-def _fixed(values: Any, rows: int, width: int, valid: np.ndarray | None) -> np.ndarray | Ragged:
-    """Lists of one length by their type. A null list has no items."""
+def _fixed(values: Any, rows: int, shape: tuple[int, ...], valid: np.ndarray | None) -> np.ndarray | Ragged:
+    """Lists of one length by their type, or tensors of one shape. A null list has no items."""
     import numpy as np
 
     if isinstance(values, np.ndarray) and valid is None:
-        return values.reshape(rows, width)
+        return values.reshape(rows, *shape)
+    width = math.prod(shape)
     if valid is None:
         return Ragged(values, np.arange(rows + 1, dtype="int64") * width)
     offsets = np.zeros(rows + 1, dtype="int64")

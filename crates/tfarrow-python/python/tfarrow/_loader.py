@@ -60,6 +60,9 @@ class Dataset:
         source: a :class:`Scan`, which may select columns and rows, or what :func:`scan` takes.
         columns, where: as of :func:`scan`.
         fill: the value of rows that have none, or have fewer than others, in batches: as of :meth:`Scan.batches`.
+        images: columns of encoded images whose pixels are decoded, with their heights and widths: ``{"image/encoded": (224,
+            224)}``. BMP, GIF, JPEG, PNG, TIFF and WebP become uint8 of shape ``(rows, height, width, 3)``: red, green and blue,
+            without alpha, stretched by a bilinear filter with antialiasing. A record whose image does not decode is corrupt.
         **options: the other options of :func:`scan`.
 
     Raises:
@@ -80,6 +83,7 @@ class Dataset:
         columns: Sequence[str] | None = None,
         where: str | None = None,
         fill: Any | Mapping[str, Any] = None,
+        images: Mapping[str, tuple[int, int]] | None = None,
         **options: Any,
     ):
         if not isinstance(source, Scan):
@@ -89,8 +93,8 @@ class Dataset:
         else:
             source = source if where is None else source.where(where)
             source = source if columns is None else source.select(*columns)
-        self._scan, self._fill = source, fill
-        self._raw = source.opened()
+        self._scan, self._fill, self._images = source, fill, dict(images or {})
+        self._raw = source.opened(self._images)
         self._lengths = source._lengths()
 
     @property
@@ -143,11 +147,12 @@ class Dataset:
         return Loader(self, batch_size, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._scan, self._fill, self._raw.fingerprint())
+        return _reopened, (self._scan, self._fill, self._images, self._raw.fingerprint())
 
     def __repr__(self) -> str:
         # Checkpoints of Grain compare this.
-        return f"tfarrow.Dataset({self._scan!r})"
+        images = f", images={self._images!r}" if self._images else ""
+        return f"tfarrow.Dataset({self._scan!r}{images})"
 
 
 def _valid(number: int) -> int:
@@ -156,9 +161,9 @@ def _valid(number: int) -> int:
     return number
 
 
-def _reopened(source: Scan, fill: Any, fingerprint: tuple[int, list[int]]) -> Dataset:
+def _reopened(source: Scan, fill: Any, images: dict[str, tuple[int, int]], fingerprint: tuple[int, list[int]]) -> Dataset:
     """The dataset of another process, which has the same files."""
-    dataset = Dataset(source, fill=fill)
+    dataset = Dataset(source, fill=fill, images=images)
     dataset._raw.check(*fingerprint)
     return dataset
 

@@ -288,9 +288,9 @@ class Scan(Rows):
         """The number of records of each file, in order."""
         return self._raw.counts()
 
-    def opened(self) -> _tfarrow.RawDataset:
+    def opened(self, images: Mapping[str, tuple[int, int]]) -> _tfarrow.RawDataset:
         """The rows by their numbers, for :class:`tfarrow.Dataset`."""
-        return self._raw.dataset(list(self._steps))
+        return self._raw.dataset(list(self._steps), [(name, tuple(size)) for name, size in images.items()])  # type: ignore[misc]
 
     @overload
     def batches(
@@ -301,6 +301,7 @@ class Scan(Rows):
         fill: Any | Mapping[str, Any] = None,
         shuffle: None = None,
         rank: None = None,
+        images: None = None,
     ) -> Iterator[Batch]: ...
     @overload
     def batches(
@@ -314,6 +315,7 @@ class Scan(Rows):
         epoch: int = 0,
         rank: int | None = None,
         world_size: int | None = None,
+        images: Mapping[str, tuple[int, int]] | None = None,
     ) -> Loader: ...
     def batches(
         self,
@@ -326,6 +328,7 @@ class Scan(Rows):
         epoch: int = 0,
         rank: int | None = None,
         world_size: int | None = None,
+        images: Mapping[str, tuple[int, int]] | None = None,
     ) -> Iterator[Batch] | Loader:
         """Reads the rows in batches: in order, as :meth:`Rows.batches`, or for training.
 
@@ -335,23 +338,24 @@ class Scan(Rows):
             seed, epoch: the order is a function of both.
             rank, world_size: the rank of this process and the number of ranks; by default those of the environment (``RANK``,
                 ``WORLD_SIZE``), else one rank.
+            images: columns of encoded images whose pixels are decoded, with their heights and widths: see :class:`Dataset`.
 
         Returns:
-            A :class:`Loader` with ``shuffle`` or ``rank``, which finds the records of all files first; otherwise an iterator of
+            A :class:`Loader` with ``shuffle``, ``rank`` or ``images``, which finds the records of all files first; otherwise an iterator of
             :class:`Batch`, which reads from the start.
 
         >>> loader = tfarrow.scan("testdata/shards/").where("label > 0").batches(64, shuffle="global", seed=1, epoch=0)
         >>> [batch.num_rows for batch in loader]
         [64, 64, 37]
         """
-        if shuffle is None and rank is None and world_size is None:
+        if shuffle is None and rank is None and world_size is None and images is None:
             return super().batches(batch_size, drop_last=drop_last, fill=fill)
         if batch_size is None:
-            raise TypeError("batch_size: expected a number with shuffle or rank")
+            raise TypeError("batch_size: expected a number with shuffle, rank or images")
         from ._loader import Dataset
 
         options: dict[str, Any] = {"seed": seed, "epoch": epoch, "drop_last": drop_last, "rank": rank, "world_size": world_size}
-        return Dataset(self, fill=fill).batches(batch_size, shuffle=shuffle, **options)
+        return Dataset(self, fill=fill, images=images).batches(batch_size, shuffle=shuffle, **options)
 
     def _stream(self, batch_rows: int | None = None) -> _tfarrow.RawStream:
         return self._raw.stream(list(self._steps), batch_rows)

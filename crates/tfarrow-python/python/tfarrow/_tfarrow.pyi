@@ -56,12 +56,12 @@ _Step: TypeAlias = list[str] | int | str
 #   "numbers": the values, valid
 #   "bytes":   whether the values are UTF-8, all bytes, offsets, valid
 #   "list":    offsets, valid, the parts of the items
-#   "fixed":   the number of rows, the number of items of a row, valid, the parts of the items
+#   "fixed":   the number of rows, the shape of a row, valid, the parts of the items
 # Offsets are int64, begin at 0, and are one more than the rows. `valid` has a bool for each row; it is None if no row is null.
 _Numbers: TypeAlias = tuple[Literal["numbers"], np.ndarray, np.ndarray | None]
 _Bytes: TypeAlias = tuple[Literal["bytes"], bool, np.ndarray, np.ndarray, np.ndarray | None]
 _List: TypeAlias = tuple[Literal["list"], np.ndarray, np.ndarray | None, "_Parts"]
-_Fixed: TypeAlias = tuple[Literal["fixed"], int, int, np.ndarray | None, "_Parts"]
+_Fixed: TypeAlias = tuple[Literal["fixed"], int, tuple[int, ...], np.ndarray | None, "_Parts"]
 _Parts: TypeAlias = _Numbers | _Bytes | _List | _Fixed
 
 @final
@@ -195,8 +195,9 @@ class Source:
     def counts(self) -> list[int]:
         """The number of records of each file, counted by their frames."""
 
-    def dataset(self, steps: list[_Step]) -> RawDataset:
-        """Opens the rows after these steps for random access, of TFRecord files."""
+    def dataset(self, steps: list[_Step], images: list[tuple[str, tuple[int, int]]]) -> RawDataset:
+        """Opens the rows after these steps for random access, of TFRecord files. ``images`` are columns whose pixels are decoded,
+        with their heights and widths."""
 
     def has_records(self) -> bool:
         """Whether the rows are records of TFRecord files, and not rows of files of another format."""

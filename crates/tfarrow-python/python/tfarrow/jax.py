@@ -89,14 +89,15 @@ def batches(
         drop_last: whether a last batch of fewer records is left out. Another shape would compile a jitted function again.
         fill: as of :meth:`tfarrow.Scan.batches`.
         rank, world_size: the process and the number of processes; by default those of JAX.
-        **options: ``columns`` and ``where`` of :func:`tfarrow.scan`; ``shuffle``, ``seed`` and ``epoch`` of
+        **options: ``columns``, ``where`` and ``images`` of :class:`tfarrow.Dataset`; ``shuffle``, ``seed`` and ``epoch`` of
             :meth:`tfarrow.Scan.batches`.
 
     Raises:
         DataError: a column of int64 has a value that 32 bits do not hold. Raised at its batch.
     """
     if not isinstance(source, Dataset):
-        source = Dataset(source, fill=fill, columns=options.pop("columns", None), where=options.pop("where", None))
+        given = {name: options.pop(name, None) for name in ("columns", "where", "images")}
+        source = Dataset(source, fill=fill, **given)
     if rank is None and world_size is None:
         rank, world_size = jax.process_index(), jax.process_count()
     return Batches(source.batches(batch_size, drop_last=drop_last, rank=rank, world_size=world_size, **options), sharding)

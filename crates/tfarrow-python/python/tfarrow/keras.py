@@ -60,6 +60,7 @@ def dataset(
     drop_last: bool = False,
     where: str | None = None,
     fill: Any | Mapping[str, Any] = None,
+    images: Mapping[str, tuple[int, int]] | None = None,
     rank: int | None = None,
     world_size: int | None = None,
     workers: int | None = None,
@@ -74,6 +75,7 @@ def dataset(
         shuffle, seed, drop_last, rank, world_size: as of :meth:`tfarrow.Scan.batches`.
         where: as of :func:`tfarrow.scan`.
         fill: as of :meth:`tfarrow.Scan.batches`.
+        images: columns whose pixels are decoded: as of :class:`tfarrow.Dataset`.
         workers: the number of threads that read batches ahead; by default the number of cores, up to 4.
 
     Raises:
@@ -81,7 +83,7 @@ def dataset(
     """
     if not isinstance(source, Dataset):
         columns = list(dict.fromkeys([*_names(inputs), *_names(targets)]))
-        source = Dataset(source, where=where, columns=columns, fill=fill)
+        source = Dataset(source, where=where, columns=columns, fill=fill, images=images)
     loader = source.batches(batch_size, shuffle=shuffle, seed=seed, drop_last=drop_last, rank=rank, world_size=world_size)
     return Batches(loader, inputs, targets, workers or min(_WORKERS, os.cpu_count() or 1))
 

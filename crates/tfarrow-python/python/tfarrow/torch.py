@@ -9,14 +9,20 @@
 from __future__ import annotations
 
 import io
+import multiprocessing
+import os
 import pickle
+import secrets
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._extras import need
 from ._loader import Dataset, Loader, LoaderState, ranks_of
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ._loader import Shuffle
     from ._scan import Scan, Source
 
@@ -52,6 +58,7 @@ class IterableDataset(torch.utils.data.IterableDataset):
         drop_last: whether a last batch of fewer records is left out.
         columns, where: as of :func:`tfarrow.scan`.
         fill: as of :meth:`tfarrow.Scan.batches`.
+        images: columns whose pixels are decoded: as of :class:`tfarrow.Dataset`.
         transform: is called with each batch, a dict as of :meth:`tfarrow.Batch.to_torch`, in the worker.
         rank, world_size: the rank and the number of ranks. By default those of ``torch.distributed``, else of the environment
             (``RANK``, ``WORLD_SIZE``), else one rank.
@@ -68,6 +75,7 @@ class IterableDataset(torch.utils.data.IterableDataset):
         columns: Sequence[str] | None = None,
         where: str | None = None,
         fill: Any | Mapping[str, Any] = None,
+        images: Mapping[str, tuple[int, int]] | None = None,
         transform: Callable[[dict[str, Any]], Any] | None = None,
         rank: int | None = None,
         world_size: int | None = None,
@@ -76,7 +84,7 @@ class IterableDataset(torch.utils.data.IterableDataset):
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size: give both, or none of them")
         if not isinstance(source, Dataset):
-            source = Dataset(source, columns=columns, where=where, fill=fill)
+            source = Dataset(source, columns=columns, where=where, fill=fill, images=images)
         self._dataset, self._batch_size = source, batch_size
         self._options = {"shuffle": shuffle, "seed": seed, "drop_last": drop_last}
         self._transform = transform
@@ -178,7 +186,8 @@ class _Batches(Iterator[Any]):
     """The batches of an iteration, and their state, for torchdata."""
 
     def __init__(self, loader: Loader, transform: Callable[[dict[str, Any]], Any] | None, is_worker: bool):
-        self._loader, self._transform, self._is_worker = loader, transform, is_worker
+        self._loader, self._transform = loader, transform
+        self._outbox = _Outbox() if is_worker else None
         self._is_over = False
 
     def __next__(self) -> Any:
@@ -190,7 +199,7 @@ class _Batches(Iterator[Any]):
             self._is_over = True
             raise
         found = tensors if self._transform is None else self._transform(tensors)
-        return _SharedBatch(found) if self._is_worker and type(found) is dict else found
+        return found if self._outbox is None or type(found) is not dict else _SharedBatch(found, self._outbox)
 
     def state_dict(self) -> LoaderState:
         return self._loader.state_dict()
@@ -200,14 +209,18 @@ class _Batches(Iterator[Any]):
 
 
 class _SharedBatch(dict[str, Any]):
-    """The columns of a batch that a worker sends to the loader, in one block of shared memory.
+    """The columns of a batch that a worker sends to the loader, in a block of shared memory.
 
     torch sends each tensor with a file descriptor of its own, and arrays of numpy through a pipe: for a batch of 40 columns
     that takes 20 times as long as reading it.
     """
 
+    def __init__(self, columns: dict[str, Any], outbox: _Outbox):
+        super().__init__(columns)
+        self._outbox = outbox
+
     def __copy__(self) -> _SharedBatch:
-        return _SharedBatch(self)
+        return _SharedBatch(self, self._outbox)
 
     def __reduce__(self) -> tuple[Any, ...]:
         buffers: list[pickle.PickleBuffer] = []
@@ -215,10 +228,117 @@ class _SharedBatch(dict[str, Any]):
         _Pickler(head, 5, buffer_callback=buffers.append).dump(dict(self))
         views = [buffer.raw() for buffer in buffers]
         sizes = [view.nbytes for view in views]
-        block = torch.empty(sum(map(_aligned, sizes)), dtype=torch.uint8)
-        for view, place in zip(views, _places(block, sizes), strict=True):
+        block, message = self._outbox.take(sum(map(_aligned, sizes)))
+        for view, place in zip(views, _places(block.memory(), sizes), strict=True):
             place[:] = view
-        return _from_shared, (head.getvalue(), sizes, block)
+        return _from_shared, (head.getvalue(), sizes, message)
+
+
+class _Block:
+    """Shared memory for a batch. The worker uses it again when the columns of the batch are gone in the process of the loader."""
+
+    # The first bytes say whether columns are in the block.
+    HEAD = 64
+
+    def __init__(self, tensor: torch.Tensor):
+        self._bytes = tensor.numpy()
+
+    @property
+    def size(self) -> int:
+        """The number of bytes for columns."""
+        return len(self._bytes) - self.HEAD
+
+    def memory(self) -> np.ndarray:
+        """The bytes for columns, as another array each time."""
+        return self._bytes[self.HEAD :]
+
+    @property
+    def is_taken(self) -> bool:
+        return bool(self._bytes[0])
+
+    def take(self) -> None:
+        self._bytes[0] = 1
+
+    def free(self) -> None:
+        self._bytes[0] = 0
+
+
+class _Message(NamedTuple):
+    """Where the columns of a batch are."""
+
+    # The worker.
+    pid: int
+    outbox: int
+    # The number of the block, and its memory when it is sent for the first time.
+    number: int
+    memory: torch.Tensor | None
+    # The blocks that will not be used again.
+    dropped: list[int]
+
+
+class _Outbox:
+    """The blocks of a worker, by their numbers. To open shared memory takes longer than to read a small batch."""
+
+    # Free blocks that are kept.
+    _MOST_FREE = 4
+
+    def __init__(self) -> None:
+        self._name, self._made = secrets.randbits(63), 0
+        self._blocks: dict[int, _Block] = {}
+
+    def take(self, size: int) -> tuple[_Block, _Message]:
+        """A block for so many bytes, and what tells the process of the loader of it."""
+        found, dropped, free = None, [], 0
+        for number, block in list(self._blocks.items()):
+            if block.is_taken:
+                continue
+            if block.size < size or free == self._MOST_FREE:
+                del self._blocks[number]
+                dropped.append(number)
+                continue
+            found, free = number, free + 1
+        memory = None
+        if found is None:
+            # The next batches may be somewhat larger.
+            memory = torch.zeros(_Block.HEAD + size + size // 4, dtype=torch.uint8).share_memory_()
+            found = self._made = self._made + 1
+            self._blocks[found] = _Block(memory)
+        block = self._blocks[found]
+        block.take()
+        return block, _Message(os.getpid(), self._name, found, memory, dropped)
+
+
+# The blocks of the workers of this process, by the names of their outboxes.
+_INBOXES: dict[tuple[int, int], dict[int, _Block]] = {}
+
+
+def _from_shared(head: bytes, sizes: list[int], message: _Message) -> dict[str, Any]:
+    """The columns of a batch, over a block of shared memory."""
+    worker = message.pid, message.outbox
+    if worker not in _INBOXES:
+        _forget_workers(message.pid)
+    blocks = _INBOXES.setdefault(worker, {})
+    for number in message.dropped:
+        blocks.pop(number, None)
+    if message.memory is not None:
+        blocks[message.number] = _Block(message.memory)
+    block = blocks[message.number]
+    # Every column refers to this array.
+    memory = block.memory()
+    weakref.finalize(memory, block.free).atexit = False
+    columns: dict[str, Any] = pickle.loads(head, buffers=_places(memory, sizes))
+    return columns
+
+
+def _forget_workers(pid: int) -> None:
+    """Closes the blocks of the workers that have ended. ``pid`` is one that has not."""
+    running = {child.pid for child in multiprocessing.active_children()}
+    if pid not in running:
+        # The loader is in another process than the one that started its workers.
+        return
+    for worker in list(_INBOXES):
+        if worker[0] not in running:
+            del _INBOXES[worker]
 
 
 class _Pickler(pickle.Pickler):
@@ -234,17 +354,11 @@ class _Pickler(pickle.Pickler):
             return NotImplemented
 
 
-def _from_shared(head: bytes, sizes: list[int], block: torch.Tensor) -> dict[str, Any]:
-    """The columns of a batch, over one block of shared memory."""
-    columns: dict[str, Any] = pickle.loads(head, buffers=_places(block, sizes))
-    return columns
-
-
-def _places(block: torch.Tensor, sizes: list[int]) -> list[memoryview]:
+def _places(memory: np.ndarray, sizes: list[int]) -> list[memoryview]:
     """The places of buffers of these sizes in a block."""
-    places, start, memory = [], 0, block.numpy().data
+    places, start, data = [], 0, memory.data
     for size in sizes:
-        places.append(memory[start : start + size])
+        places.append(data[start : start + size])
         start += _aligned(size)
     return places
 

@@ -36,7 +36,7 @@ impl Thumbnail {
         let width = header.width;
         let height = header.height;
         *pixels = pixels.checked_sub(u64::from(width) * u64::from(height))?;
-        let full = decode_image(image, MAX_DECODING_BYTES)?;
+        let full = decode_image(image, MAX_DECODING_BYTES).ok()?;
         let small = if width.max(height) > side {
             full.thumbnail(side, side)
         } else {
