@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times random access, shuffled batches and the first batch of a training run, beside tf.data, vahidk's tfrecord and Grain.
 
-    python3 docs/bench/training.py SHARDS [--large SHARDS] [--tf-python PYTHON] [--runs 5]
+    python3 docs/bench/training.py SHARDS [--large SHARDS] [--images FOLDER] [--tf-python PYTHON] [--runs 5] [--only TEXT]
 
 The Python that runs this script has tfarrow, numpy, and optionally torch, and array_record with grain. SHARDS are TFRecord files
 of small records, such as `tabular` of race.py; --large has more of them for the time to the first batch (by default SHARDS).
+--images is a folder of JPEG images of some 110 kB; if there is none, it gets 4 GB of them, for which Pillow is needed. --only
+runs the jobs whose names contain a text.
 
     --tf-python    pip install tensorflow-cpu tfrecord
 
@@ -131,6 +133,73 @@ def memory(source, shuffle):
     return run
 
 
+IMAGES = {"image/encoded": (224, 224)}
+
+
+def make_images(folder, total=4 << 30):
+    """Writes records of images in the shape of ImageNet's, of which 300 are different."""
+    import io
+
+    import numpy as np
+    import tfarrow
+    from PIL import Image
+
+    rng = np.random.default_rng(1)
+    encoded = []
+    for _ in range(300):
+        coarse = Image.fromarray(rng.integers(0, 256, (24, 32, 3), dtype=np.uint8)).resize((500, 375), Image.Resampling.BICUBIC)
+        noisy = np.asarray(coarse).astype(int) + rng.normal(0, 14, (375, 500, 3))
+        file = io.BytesIO()
+        Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(file, "jpeg", quality=90)
+        encoded.append(file.getvalue())
+    log(f"images of {sum(map(len, encoded)) / len(encoded):.0f} bytes")
+
+    def batches():
+        import pyarrow as pa
+        written = 0
+        while written < total:
+            chosen = [encoded[number] for number in rng.integers(0, len(encoded), 256)]
+            written += sum(map(len, chosen))
+            labels = rng.integers(0, 1000, len(chosen))
+            yield pa.record_batch({"image/encoded": pa.array(chosen, pa.binary()), "label": pa.array(labels)})
+
+    import pyarrow as pa
+    schema = pa.schema({"image/encoded": pa.binary(), "label": pa.int64()})
+    tfarrow.write(pa.RecordBatchReader.from_batches(schema, batches()), f"{folder}/images.tfrecord", shards=8)
+
+
+def images(source):
+    import tfarrow
+    dataset = tfarrow.Dataset(source, images=IMAGES)
+    return lambda: sum(len(batch["image/encoded"]) for batch in dataset.batches(64, shuffle="blocks", seed=1))
+
+
+def images_of_tf_data(source):
+    import tensorflow as tf
+    files = sorted(glob.glob(f"{source}/*.tfrecord"))
+    spec = {"image/encoded": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
+
+    def decode(record):
+        parsed = tf.io.parse_single_example(record, spec)
+        image = tf.image.resize(tf.io.decode_jpeg(parsed["image/encoded"], channels=3), (224, 224), antialias=True)
+        return tf.cast(image, tf.uint8), parsed["label"]
+
+    def run():
+        data = tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE).shuffle(512, seed=1)
+        data = data.map(decode, num_parallel_calls=tf.data.AUTOTUNE).batch(64).prefetch(tf.data.AUTOTUNE)
+        return sum(len(labels) for _, labels in data)
+    return run
+
+
+def memory_of_images(source):
+    run = images(source)
+
+    def peak():
+        run()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return peak
+
+
 JOBS = {
     "in order": in_order,
     "blocks": functools.partial(shuffled, shuffle="blocks"),
@@ -148,8 +217,11 @@ JOBS = {
     "batch at half, global": functools.partial(first, shuffle="global", half=True),
     "peak memory, blocks": functools.partial(memory, shuffle="blocks"),
     "peak memory, global": functools.partial(memory, shuffle="global"),
+    "images": images,
+    "images, tf.data": images_of_tf_data,
+    "peak memory, images": memory_of_images,
 }
-PEERS = ("tf.data, shuffle(10,000)", "vahidk, queue of 10,000")
+PEERS = ("tf.data, shuffle(10,000)", "vahidk, queue of 10,000", "images, tf.data")
 # A figure, what it is compared with, and the least ratio.
 RATIOS = [
     ("blocks", "in order", 0.9),
@@ -159,6 +231,7 @@ RATIOS = [
     ("DataLoader, 0 workers", "in order", 0.9),
     ("DataLoader, 2 workers", "in order", 0.6),
     ("ds[i]", "Grain over ArrayRecord", 1.5),
+    ("images", "images, tf.data", 1.5),
 ]
 
 
@@ -182,26 +255,34 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("--large")
+    parser.add_argument("--images")
+    parser.add_argument("--only", default="")
     parser.add_argument("--tf-python")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--job")
     options = parser.parse_args()
     if options.job:
         return work(options.job, options.source)
+    if options.images and not glob.glob(f"{options.images}/*.tfrecord"):
+        make_images(options.images)
+    jobs = [name for name in JOBS if options.only in name and (options.images or "images" not in name)]
     best = {}
     for run in range(options.runs):
-        for name in JOBS:
+        for name in jobs:
             python = options.tf_python if name in PEERS else sys.executable
             is_large = name.startswith(("first", "batch at", "peak"))
             if python is None or (name in best and best[name] is None):
                 continue
-            found = measure(name, options.large or options.source if is_large else options.source, python)
+            source = options.images if "images" in name else options.large or options.source if is_large else options.source
+            found = measure(name, source, python)
             if found is None or name not in best or found[0] < best[name][0]:
                 best[name] = found
             log(f"run {run + 1}: {name}: {found}")
     best = {name: found for name, found in best.items() if found}
-    counts = {found[1] for name, found in best.items() if not name.startswith(("ds", "Grain", "first", "batch at", "peak"))}
-    assert len(counts) == 1, f"not all records were read: {best}"
+    others = ("ds", "Grain", "first", "batch at", "peak", "images")
+    for of_images in (False, True):
+        names = [name for name in best if (name.startswith("images") if of_images else not name.startswith(others))]
+        assert len({best[name][1] for name in names}) <= 1, f"not all records were read: {best}"
     print("| job | result |\n|---|---|")
     for name, (seconds, result) in best.items():
         if name.startswith("peak"):

@@ -520,8 +520,9 @@ impl Dataset {
         Some(self.records_before(shard) + record as u64)
     }
 
-    /// The number of records of the shards before one.
-    fn records_before(&self, shard: usize) -> u64 {
+    /// The number of records of the shards before the one with this number, which may be the number of
+    /// shards.
+    pub fn records_before(&self, shard: usize) -> u64 {
         let last = shard.checked_sub(1).and_then(|last| self.ends.get(last));
         last.copied().unwrap_or(0)
     }

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - [`Order`] is the record at each position, as a function of a seed and an epoch.
+//! - [`Mixture`] is an order of several sources, in proportion to weights.
 //! - [`Division`] gives each process of a run, and each of its workers, positions of its own.
 //! - [`Loader`] reads and decodes the records of a [`Share`] of them.
 //! - [`Fingerprint`] tells whether a data set is the one that a run was begun with.
@@ -61,15 +62,19 @@
 
 mod division;
 mod loader;
+mod mixture;
 mod order;
 mod permutation;
 mod rebatch;
 mod selection;
+mod source_order;
 mod state;
 
 pub use division::{Division, Share};
 pub use loader::{Loaded, Loader, LoaderPlan};
-pub use order::{DataExtent, Order, Shuffle};
+pub use mixture::{Mixture, MixtureError};
+pub use order::Order;
 pub use rebatch::Rebatch;
 pub use selection::Selection;
+pub use source_order::{DataExtent, Shuffle};
 pub use state::{Fingerprint, StateMismatch};

@@ -1,17 +1,17 @@
 //! The records of a data set that are read.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use tfarrow_index::Dataset;
 
-use crate::order::DataExtent;
+use crate::source_order::DataExtent;
 
 /// The records of a data set that are read: all of them, or those with some numbers.
 #[derive(Clone, Debug)]
 pub enum Selection {
     /// All records.
     All,
-    /// The records with these numbers, for example those that satisfy a condition.
+    /// The records with these growing numbers, for example those that satisfy a condition.
     Some(Arc<[u64]>),
 }
 
@@ -41,6 +41,17 @@ impl Selection {
         match self {
             Self::All => dataset.len(),
             Self::Some(numbers) => numbers.len() as u64,
+        }
+    }
+
+    /// The places of the selected records among those with these numbers.
+    pub fn places(&self, numbers: Range<u64>) -> Range<u64> {
+        match self {
+            Self::All => numbers,
+            Self::Some(selected) => {
+                let place = |end| selected.partition_point(|number| *number < end) as u64;
+                place(numbers.start)..place(numbers.end)
+            }
         }
     }
 

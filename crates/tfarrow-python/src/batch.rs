@@ -9,7 +9,8 @@ use arrow_array::{
     types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type},
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field};
+use arrow_ipc::{reader::StreamDecoder, writer::StreamWriter};
+use arrow_schema::{ArrowError, DataType, Field};
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError, PyValueError},
     intern,
@@ -19,7 +20,7 @@ use pyo3::{
 use tfarrow_dataset::internals::Lock;
 
 use crate::{
-    capsule::{Memory, export_batch, export_schema},
+    capsule::{Memory, borrowed, export_batch, export_schema},
     ndarray::{
         BOOL, Dtype, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
         UINT64, ndarray,
@@ -114,6 +115,24 @@ impl RawBatch {
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         drop(requested_schema);
         export_batch(py, self.batch()?)
+    }
+
+    /// The batch as a stream of Arrow IPC, in an array of bytes.
+    fn to_ipc<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let batch = self.batch()?;
+        let stream = py.detach(|| write_ipc(&batch)).map_err(invalid)?;
+        ndarray(py, Memory::writable(Buffer::from_vec(stream)), &UINT8)
+    }
+
+    /// The batch of a stream of Arrow IPC, which it refers to. Nobody else may write to the stream.
+    #[staticmethod]
+    fn of_ipc(stream: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut stream = borrowed(stream)?;
+        let batch = StreamDecoder::new().decode(&mut stream).map_err(invalid)?;
+        match batch {
+            Some(batch) => Ok(Self::new(batch, true)),
+            None => Err(PyValueError::new_err("an IPC stream without a batch")),
+        }
     }
 
     /// The parts of a column, by its place in `names`: see [`parts`].
@@ -365,8 +384,18 @@ fn valid<'py>(py: Python<'py>, nulls: Option<&NullBuffer>) -> PyResult<Option<Bo
     ndarray(py, Memory::writable(Buffer::from_vec(valid)), &BOOL).map(Some)
 }
 
+fn write_ipc(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+    let mut writer = StreamWriter::try_new(Vec::new(), batch.schema_ref())?;
+    writer.write(batch)?;
+    writer.into_inner()
+}
+
+fn invalid(error: ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
 pub(crate) fn cast(array: &ArrayRef, to: &DataType) -> PyResult<ArrayRef> {
-    arrow_cast::cast(array, to).map_err(|e| PyValueError::new_err(e.to_string()))
+    arrow_cast::cast(array, to).map_err(invalid)
 }
 
 fn tuple<'py>(

@@ -3,6 +3,7 @@
 
 use std::{
     ffi::{CStr, c_int},
+    panic::RefUnwindSafe,
     ptr::NonNull,
     sync::Arc,
 };
@@ -16,6 +17,7 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, ffi::FFI_ArrowSchema};
 use pyo3::{
+    buffer::PyBuffer,
     exceptions::{PyTypeError, PyValueError},
     ffi,
     prelude::*,
@@ -278,3 +280,27 @@ impl Memory {
         }
     }
 }
+
+/// The memory of a Python object, which stays alive with the buffer.
+pub(crate) fn borrowed(object: &Bound<'_, PyAny>) -> PyResult<Buffer> {
+    let memory = PyBuffer::<u8>::get(object)?;
+    let start = NonNull::new(memory.buf_ptr().cast::<u8>());
+    let (Some(start), true) = (start, memory.is_c_contiguous()) else {
+        return Err(PyValueError::new_err(
+            "expected bytes that follow each other",
+        ));
+    };
+    let length = memory.len_bytes();
+    // SAFETY: The buffer of the object has `length` bytes from `start` on, and keeps them in place until
+    // it is dropped. The caller of Python promises that nobody writes to them.
+    #[expect(unsafe_code)]
+    let buffer =
+        unsafe { Buffer::from_custom_allocation(start, length, Arc::new(Borrowed(memory))) };
+    Ok(buffer)
+}
+
+/// Keeps the memory of an object.
+struct Borrowed(#[expect(dead_code, reason = "it is dropped")] PyBuffer<u8>);
+
+// A panic leaves the memory as it is.
+impl RefUnwindSafe for Borrowed {}

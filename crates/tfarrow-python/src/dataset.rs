@@ -13,7 +13,7 @@ use pyo3::{exceptions::PyIndexError, prelude::*, types::PyDict};
 use tfarrow_dataset::{DamageReport, Error, Fault, internals::Lock};
 use tfarrow_index::Dataset;
 use tfarrow_loader::{
-    Division, Fingerprint, Loaded, Loader, LoaderPlan, Order, Selection, Share, Shuffle,
+    Division, Fingerprint, Loaded, Loader, LoaderPlan, Mixture, Order, Selection, Share, Shuffle,
 };
 
 use crate::{
@@ -30,6 +30,8 @@ use crate::{
 pub(crate) struct RawDataset {
     dataset: Arc<Dataset>,
     selection: Selection,
+    /// The sources of the records, if loaders mix them.
+    mixture: Option<Mixture>,
     threads: usize,
 }
 
@@ -38,6 +40,7 @@ impl RawDataset {
         Self {
             dataset: Arc::new(dataset),
             selection,
+            mixture: None,
             threads,
         }
     }
@@ -49,7 +52,10 @@ impl RawDataset {
     fn order(&self, py: Python<'_>, shuffle: &str, seed: u64, epoch: u64) -> PyResult<Order> {
         let shuffle: Shuffle = named(py, "shuffle", shuffle)?;
         let extent = self.selection.extent(&self.dataset);
-        Ok(Order::new(extent, shuffle, seed, epoch))
+        Ok(match &self.mixture {
+            Some(mixture) => Order::mixed(mixture, extent, shuffle, seed, epoch),
+            None => Order::new(extent, shuffle, seed, epoch),
+        })
     }
 
     fn taken(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<RecordBatch> {
@@ -62,6 +68,39 @@ impl RawDataset {
 impl RawDataset {
     fn __len__(&self) -> usize {
         self.count() as usize
+    }
+
+    /// The same records, which loaders mix. Each source has a number of files and a weight.
+    fn mixed(&self, py: Python<'_>, sources: Vec<(usize, f64)>) -> PyResult<Self> {
+        let mut ranges = Vec::with_capacity(sources.len());
+        let mut shards = 0;
+        for (files, weight) in sources {
+            let start = self.dataset.records_before(shards);
+            shards += files;
+            let end = self.dataset.records_before(shards);
+            ranges.push((self.selection.places(start..end), weight));
+        }
+        let mixture = Mixture::new(&ranges).map_err(|error| usage(py, &error.to_string()))?;
+        Ok(Self {
+            dataset: Arc::clone(&self.dataset),
+            selection: self.selection.clone(),
+            mixture: Some(mixture),
+            threads: self.threads,
+        })
+    }
+
+    /// How many of 1,000 records are of each source; empty if loaders mix none.
+    fn turns(&self) -> Vec<u64> {
+        let mixture = self.mixture.as_ref();
+        mixture.map_or_else(Vec::new, Mixture::turns)
+    }
+
+    /// The number of records of an epoch of a loader.
+    fn epoch_records(&self) -> u64 {
+        match &self.mixture {
+            Some(mixture) => mixture.count(),
+            None => self.count(),
+        }
     }
 
     /// The records with these numbers, in this order, as a batch.
@@ -128,13 +167,15 @@ impl RawDataset {
         share: &RawShare,
         first: u64,
     ) -> PyResult<RawLoader> {
+        // The workers of a process share its cores.
+        let threads = self.threads / share.1.workers.max(1) as usize;
         let plan = LoaderPlan {
             dataset: Arc::clone(&self.dataset),
             selection: self.selection.clone(),
             order: self.order(py, shuffle, seed, epoch)?,
             share: share.0,
             first,
-            threads: self.threads,
+            threads: threads.max(1),
         };
         Ok(RawLoader {
             loader: Lock::new(Some(plan.start())),

@@ -1,5 +1,6 @@
 """Records by their numbers, and shuffled batches of ranks that are stopped and continued, without torch."""
 
+import collections
 import copy
 import gzip
 import itertools
@@ -363,3 +364,75 @@ def test_ranks_of_the_environment(dataset, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert read(dataset.batches(8)) == read(dataset.batches(8, rank=1, world_size=2))
+
+
+# -------------------------------------------------------------------------------------------------------------- mixtures
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Three data sets, whose records have the columns i and s: 0 to 1,999 in two files, 2,000 to 2,499, 2,500 to 2,599."""
+    folder = tmp_path_factory.mktemp("mixture")
+    for name, start, end in [("b/0", 0, 900), ("b/1", 900, 2000), ("a/0", 2000, 2500), ("c/0", 2500, 2600)]:
+        (folder / name).parent.mkdir(exist_ok=True)
+        write_records(folder / f"{name}.tfrecord", [example(i=[i], s=[name]) for i in range(start, end)])
+    return {folder / "b": 0.6, folder / "a": 0.3, folder / "c": 0.1}
+
+
+def test_mixtures_have_the_records_of_their_weights(sources):
+    mixture = tfarrow.mix(sources, seed=1)
+    assert len(mixture) == 2600 and mixture[2599]["i"] == 2599 and mixture._raw.turns() == [600, 300, 100]
+    for shuffle in ORDERS:
+        loader = mixture.batches(100, shuffle=shuffle)
+        # The last source is read once in an epoch.
+        epochs = [flat(read(loader)) for _ in range(3)]
+        assert [len(epoch) for epoch in epochs] == [1000] * 3
+        for epoch in epochs:
+            assert sum(i < 2000 for i in epoch) == 600 and sorted(i for i in epoch if i >= 2500) == list(range(2500, 2600))
+        # The first source is not read again before it was read to its end.
+        of_first = [i for epoch in epochs for i in epoch if i < 2000]
+        assert len(set(of_first)) == 1800
+    assert read(mixture.batches(100, shuffle="global")) == read(mixture.batches(100, shuffle="global", seed=1))
+    assert read(mixture.batches(100, shuffle="global")) != read(mixture.batches(100, shuffle="global", seed=2))
+
+
+@pytest.mark.parametrize("shuffle", ORDERS)
+def test_mixtures_are_stopped_and_continued(sources, shuffle):
+    mixture = pickle.loads(pickle.dumps(tfarrow.mix(sources)))
+    expected = collections.Counter(flat(read(mixture.batches(10, shuffle=shuffle, epoch=1))))
+    loaders = [mixture.batches(10, shuffle=shuffle, epoch=1, rank=rank, world_size=3) for rank in range(3)]
+    found = collections.Counter(i for loader in loaders for i in flat(read(itertools.islice(loader, 7))))
+    state = json.loads(json.dumps(loaders[0].state_dict()))
+    for rank in range(2):
+        loader = mixture.batches(16, shuffle=shuffle, rank=rank, world_size=2)
+        loader.load_state_dict(state)
+        found.update(flat(read(loader)))
+    assert found == expected
+    other = tfarrow.mix({**sources, next(iter(sources)): 0.7}).batches(10, shuffle=shuffle)
+    with pytest.raises(errors.UsageError, match="turns="):
+        other.load_state_dict(state)
+
+
+def test_mixtures_with_conditions_and_columns(sources):
+    mixture = tfarrow.mix(sources, where="i % 2 = 0", columns=["i"])
+    loader = mixture.batches(64, shuffle="blocks")
+    # An epoch is half of a cycle of 1,000 turns.
+    epochs = [flat(read(loader)) for _ in range(2)]
+    assert len(mixture) == 1300 and [len(epoch) for epoch in epochs] == [500, 500]
+    both = epochs[0] + epochs[1]
+    assert all(i % 2 == 0 for i in both)
+    assert sorted(i for i in both if i >= 2500) == sorted(2 * list(range(2500, 2600, 2)))
+    with pytest.raises(errors.UsageError, match="source 1 has no records"):
+        tfarrow.mix(sources, where="i < 2000")
+
+
+def test_wrong_mixtures(sources):
+    first, second, _ = sources
+    with pytest.raises(errors.UsageError, match="a weight of 0.0001 of 1.0001: expected at least a thousandth"):
+        tfarrow.mix({first: 1.0, second: 0.0001})
+    with pytest.raises(errors.UsageError, match="a weight of 0: expected a number above 0"):
+        tfarrow.mix({first: 1.0, second: 0})
+    with pytest.raises(errors.UsageError, match="there are no sources|nothing to read"):
+        tfarrow.mix({})
+    with pytest.raises(errors.UsageError, match="the same file"):
+        tfarrow.mix({first: 1.0, first / "0.tfrecord": 1.0})

@@ -10,7 +10,7 @@ np.float32(209.28)
 
 - :func:`scan` reads a data set lazily; :class:`Scan` goes wherever Arrow goes.
 - :func:`sql` queries files and frames.
-- :class:`Dataset` has the records by their numbers, and :class:`Loader` shuffled batches for training.
+- :class:`Dataset` has the records by their numbers, :class:`Loader` shuffled batches for training, and :func:`mix` mixtures.
 - :func:`write` writes TFRecord files, and :func:`convert` TFRecord, Parquet and Arrow.
 - :func:`schema`, :func:`stats`, :func:`validate` and :func:`report` describe a data set.
 - :func:`verify`, :func:`repair` and :func:`diff` find and mend damage.
@@ -45,7 +45,7 @@ from ._jobs import (
     validate,
     verify,
 )
-from ._loader import Dataset, Loader, LoaderState
+from ._loader import Dataset, Loader, LoaderState, Mixture, mix
 from ._scan import Result, Scan, read_table, scan, sql
 from ._tfarrow import __version__
 from ._write import write
@@ -56,6 +56,7 @@ __all__ = [
     "Dataset",
     "Loader",
     "LoaderState",
+    "Mixture",
     "Page",
     "Ragged",
     "Report",
@@ -72,6 +73,7 @@ __all__ = [
     "errors",
     "head",
     "merge",
+    "mix",
     "read_part",
     "read_table",
     "repair",

@@ -185,6 +185,8 @@ def _length(parts: tuple[Any, ...]) -> int | None:
 
 
 def _tensor(torch: Any, values: Any) -> Any:
+    if isinstance(values, BytesColumn):
+        return values
     import numpy as np
 
     if isinstance(values, np.ndarray):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Shuffle = Literal["blocks", "global"] | bool | None
 
-__all__ = ["Dataset", "Loader", "LoaderState"]
+__all__ = ["Dataset", "Loader", "LoaderState", "Mixture", "mix"]
 
 # The version of the states of loaders.
 _VERSION = 1
@@ -32,6 +32,8 @@ class LoaderState(TypedDict):
     version: int
     shuffle: str
     seed: int
+    # Of a mixture: how many of 1,000 records are of each source.
+    turns: list[int]
     epoch: int
     # The number of records of the epoch that all ranks have read.
     position: int
@@ -155,6 +157,68 @@ class Dataset:
         return f"tfarrow.Dataset({self._scan!r}{images})"
 
 
+class Mixture(Dataset):
+    """The records of several data sets, which loaders mix in proportion to weights. Made by :func:`mix`.
+
+    ``len(ds)`` and ``ds[7]`` are of all records, one source after the other.
+    """
+
+    def __init__(self, sources: Mapping[Source, float], seed: int, options: Mapping[str, Any]):
+        self._weights, self._seed, self._given = dict(sources), seed, dict(options)
+        names: list[Any] = []
+        for source in self._weights:
+            names += [source] if isinstance(source, (str, os.PathLike)) else source
+        super().__init__(names, **self._given)
+        # The files of all sources are those of the first one, and then those of the next ones.
+        files = [scan(source).files() for source in self._weights]
+        if [file for of_source in files for file in of_source] != self._scan.files():
+            raise UsageError("two sources have the same file: each record is in one source")
+        weights = self._weights.values()
+        self._raw = self._raw.mixed([(len(of_source), weight) for of_source, weight in zip(files, weights, strict=True)])
+
+    def batches(self, batch_size: int, **options: Any) -> Loader:
+        """Batches of the mixture: a :class:`Loader`, whose arguments ``options`` are."""
+        return Loader(self, batch_size, **{"seed": self._seed, **options})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remixed, (self._weights, self._seed, self._given, self._raw.fingerprint())
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self._given.items())
+        return f"tfarrow.mix({self._weights!r}, seed={self._seed}{options})"
+
+
+def mix(sources: Mapping[Source, float], *, seed: int = 0, **options: Any) -> Mixture:
+    """Mixes data sets for training: of each 1,000 records, as many are of each source as its weight says.
+
+    The order of each source is that of a :class:`Loader`, and its turns are drawn. A source is read to its end before it is read
+    again, in another order. An epoch has as many records as it takes to read the first source to end once; the next epoch goes
+    on with all of them where they are. All of it is a function of the seed, so that a state is a position here, too.
+
+    Args:
+        sources: data sets, as :func:`scan` takes them, and their weights, whose sum may be any number. A weight is at least a
+            thousandth of the sum.
+        seed: the seed of loaders that are given none.
+        **options: ``columns``, ``where``, ``fill`` and ``images`` of :class:`Dataset`, and options of :func:`scan`. Columns are
+            those of all sources together.
+
+    Raises:
+        UsageError: a weight is too small, or a source has no records.
+
+    >>> data = tfarrow.mix({"testdata/shards/train-00000*.tfrecord": 0.7, "testdata/shards/train-00001*.tfrecord": 0.3}, seed=1)
+    >>> [batch.num_rows for batch in data.batches(32, shuffle="global")]
+    [32, 32, 7]
+    """
+    return Mixture(sources, seed, options)
+
+
+def _remixed(weights: dict[Source, float], seed: int, options: dict[str, Any], fingerprint: tuple[int, list[int]]) -> Mixture:
+    """The mixture of another process, which has the same files."""
+    mixture = Mixture(weights, seed, options)
+    mixture._raw.check(*fingerprint)
+    return mixture
+
+
 def _valid(number: int) -> int:
     if number < 0:
         raise IndexError(f"record {number}")
@@ -241,7 +305,8 @@ class Loader(Iterator[Batch]):
 
     def _share_from(self, position: int) -> _tfarrow.RawShare:
         batch_size, ranks, workers, drop_last = self._sizes
-        return _tfarrow.RawShare(len(self._dataset), position, batch_size, ranks, workers, drop_last, *self._process)
+        records = self._dataset._raw.epoch_records()
+        return _tfarrow.RawShare(records, position, batch_size, ranks, workers, drop_last, *self._process)
 
     @property
     def epoch(self) -> int:
@@ -301,6 +366,7 @@ class Loader(Iterator[Batch]):
             "version": _VERSION,
             "shuffle": self._shuffle,
             "seed": self._seed,
+            "turns": self._dataset._raw.turns(),
             "epoch": self._epoch,
             "position": position,
             "records": records,
@@ -317,7 +383,7 @@ class Loader(Iterator[Batch]):
         """
         if state.get("version") != _VERSION:
             raise UsageError(f"a state of version {state.get('version')}, expected {_VERSION}")
-        for name, own in (("shuffle", self._shuffle), ("seed", self._seed)):
+        for name, own in (("shuffle", self._shuffle), ("seed", self._seed), ("turns", self._dataset._raw.turns())):
             if state[name] != own:  # type: ignore[literal-required]
                 raise UsageError(f"the state has {name}={state[name]!r}, the loader {own!r}")  # type: ignore[literal-required]
         self._dataset._raw.check(state["records"], state["files"])

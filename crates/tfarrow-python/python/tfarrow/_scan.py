@@ -288,6 +288,10 @@ class Scan(Rows):
         """The number of records of each file, in order."""
         return self._raw.counts()
 
+    def files(self) -> list[str]:
+        """The paths of the files, in order."""
+        return [path for path, _, _ in self._raw.files()]
+
     def opened(self, images: Mapping[str, tuple[int, int]]) -> _tfarrow.RawDataset:
         """The rows by their numbers, for :class:`tfarrow.Dataset`."""
         return self._raw.dataset(list(self._steps), [(name, tuple(size)) for name, size in images.items()])  # type: ignore[misc]

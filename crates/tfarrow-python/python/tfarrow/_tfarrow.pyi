@@ -84,6 +84,13 @@ class RawBatch:
     def names(self) -> list[str]:
         """The names of the columns."""
 
+    def to_ipc(self) -> np.ndarray:
+        """The batch as a stream of Arrow IPC."""
+
+    @staticmethod
+    def of_ipc(stream: memoryview) -> RawBatch:
+        """The batch of a stream of Arrow IPC, which it refers to."""
+
     def parts(self, column: int) -> _Parts:
         """The parts of a column, by its place in ``names``. TypeError for a type without a form in numpy."""
 
@@ -117,6 +124,15 @@ class RawDataset:
 
     def row(self, number: int) -> dict[str, Any]:
         """The row with this number, as a dict. IndexError if there is none."""
+
+    def mixed(self, sources: list[tuple[int, float]]) -> RawDataset:
+        """The same rows, which loaders mix. Each source has a number of files and a weight."""
+
+    def turns(self) -> list[int]:
+        """How many of 1,000 rows are of each source; empty if loaders mix none."""
+
+    def epoch_records(self) -> int:
+        """The number of rows of an epoch of a loader."""
 
     def fingerprint(self) -> tuple[int, list[int]]:
         """The number of records of all files, and a hash of each file."""
