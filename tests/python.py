@@ -52,7 +52,7 @@ def main():
         stubs = [python, "-m", "mypy.stubtest", "tfarrow._tfarrow"]
         step("type stubs", stubs)
         if options.large:
-            step("pip install torch and TensorFlow", [*pip, "torch", "torchdata", "tensorflow-cpu"])
+            step("pip install torch and TensorFlow", [*pip, "torch", "torchdata", "lightning", "ray[train]", "tensorflow-cpu"])
             step("tests with torch and TensorFlow", [*pytest(python, "test_torch.py", "test_tensorflow.py"), *LOUD])
 
 

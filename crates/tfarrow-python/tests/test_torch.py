@@ -179,6 +179,39 @@ def test_ranks_of_a_process_group(shards, tmp_path, monkeypatch):
         torch.distributed.destroy_process_group()
 
 
+def _train(config):
+    """The loop of a worker of Ray Train, whose rank is that of its process group."""
+    import ray.train
+
+    rank = ray.train.get_context().get_world_rank()
+    batches = loader(config["shards"], batch_size=32, shuffle="global", seed=1)
+    epochs = []
+    for epoch in range(2):
+        batches.dataset.set_epoch(epoch)
+        epochs.append(ids(batches))
+    with open(os.path.join(config["results"], f"{rank}.json"), "w") as file:
+        json.dump(epochs, file)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ranks_of_ray_train(shards, tmp_path):
+    ray = pytest.importorskip("ray")
+    train = pytest.importorskip("ray.train.torch")
+    path = os.pathsep.join([os.path.dirname(__file__), os.path.dirname(os.path.dirname(tfarrow.__file__))])
+    ray.init(num_cpus=3, include_dashboard=False, runtime_env={"env_vars": {"PYTHONPATH": path}})
+    try:
+        config = {"shards": str(shards), "results": str(tmp_path)}
+        scaling, run = ray.train.ScalingConfig(num_workers=2), ray.train.RunConfig(storage_path=str(tmp_path))
+        train.TorchTrainer(_train, train_loop_config=config, scaling_config=scaling, run_config=run).fit()
+    finally:
+        ray.shutdown()
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
+    assert first[0] != first[1]
+    for of_first, of_second in zip(first, second):
+        assert len(of_first) == len(of_second) == 16
+        assert sorted(i for batch in of_first + of_second for i in batch) == list(range(RECORDS))
+
+
 def test_a_dataset_is_pickled_as_its_arguments(shards):
     dataset = tfarrow.torch.IterableDataset(shards, batch_size=64)
     pickled = pickle.dumps(dataset)
@@ -288,6 +321,45 @@ def test_the_loader_of_torchdata(shards, workers):
         continued = make()
         continued.load_state_dict(state)
         assert first + ids(continued) == expected
+
+
+# Lightning and torchdata look at names of torch that are deprecated.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_checkpoint_of_lightning(shards, tmp_path, workers):
+    lightning = pytest.importorskip("lightning")
+    torchdata = pytest.importorskip("torchdata.stateful_dataloader")
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.seen = torch.nn.Linear(3, 1), []
+
+        def training_step(self, batch, number):
+            self.seen.append((self.current_epoch, batch["id"].tolist()))
+            return self.layer(batch["embedding"]).mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 1e-3)
+
+        def train_dataloader(self):
+            dataset = tfarrow.torch.IterableDataset(shards, batch_size=100, shuffle="global", seed=1)
+            return torchdata.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+
+    def train(epochs, checkpoint=None, callbacks=()):
+        model = Model()
+        quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "default_root_dir": tmp_path}
+        trainer = lightning.Trainer(accelerator="cpu", max_epochs=epochs, callbacks=[*callbacks], **quiet)
+        trainer.fit(model, ckpt_path=checkpoint, weights_only=False if checkpoint else None)
+        return model.seen
+
+    whole = train(2)
+    assert [epoch for epoch, _ in whole] == [0] * 11 + [1] * 11
+    for epoch in (0, 1):
+        assert sorted(i for at, batch in whole if at == epoch for i in batch) == list(range(RECORDS))
+    saved = lightning.pytorch.callbacks.ModelCheckpoint(dirpath=tmp_path, filename="{step}", every_n_train_steps=4, save_top_k=-1)
+    train(1, callbacks=[saved])
+    assert train(2, tmp_path / "step=4.ckpt") == whole[4:]
 
 
 def test_single_records(shards):
