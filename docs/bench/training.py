@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times random access, shuffled batches and the first batch of a training run, beside tf.data, vahidk's tfrecord and Grain.
+"""Times random access, shuffled batches and the first batch of a training run, beside tf.data, vahidk's tfrecord, Grain, MosaicML
+streaming, WebDataset and Hugging Face datasets.
 
     python3 docs/bench/training.py SHARDS [--large SHARDS] [--images FOLDER] [--tf-python PYTHON] [--runs 5] [--only TEXT]
 
-The Python that runs this script has tfarrow, numpy, and optionally torch, and array_record with grain. SHARDS are TFRecord files
+The Python that runs this script has tfarrow, numpy, pyarrow, and optionally torch, array_record with grain, mosaicml-streaming,
+webdataset and datasets. Their jobs read files of their own formats, with the first 100,000 records. SHARDS are TFRecord files
 of small records, such as `tabular` of race.py; --large has more of them for the time to the first batch (by default SHARDS).
 --images is a folder of JPEG images of some 110 kB; if there is none, it gets 4 GB of them, for which Pillow is needed. --only
 runs the jobs whose names contain a text.
@@ -29,6 +31,7 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 BATCH = 256
 ROWS = 50_000
+SAMPLE = 100_000
 log = functools.partial(print, file=sys.stderr, flush=True)
 
 
@@ -82,6 +85,57 @@ def grain(source):
     data = grain.python.ArrayRecordDataSource(path)
     numbers = [random.randrange(len(data)) for _ in range(ROWS)]
     return lambda: sum(1 for number in numbers if data[number])
+
+
+def sample(source):
+    """The first records as batches of columns."""
+    import tfarrow
+    return tfarrow.scan(source).limit(SAMPLE).batches(1000)
+
+
+def mosaicml(source):
+    """Batches of tensors of a shuffled StreamingDataset."""
+    import numpy as np
+    from streaming import MDSWriter, StreamingDataset
+    from torch.utils.data import DataLoader
+    folder = tempfile.mkdtemp()
+    columns = {name: "int64" if isinstance(values, np.ndarray) else "str" for name, values in next(sample(source)).items()}
+    with MDSWriter(out=folder, columns=columns) as writer:
+        for batch in sample(source):
+            for row in batch.to_pylist():
+                writer.write(row)
+    data = StreamingDataset(local=folder, shuffle=True, shuffle_seed=1, batch_size=BATCH)
+    return lambda: sum(len(next(iter(batch.values()))) for batch in DataLoader(data, batch_size=BATCH))
+
+
+def web_dataset(source):
+    """Lists of dicts, from a queue of 10,000."""
+    import webdataset
+    folder = tempfile.mkdtemp()
+    with webdataset.ShardWriter(f"{folder}/%05d.tar", maxcount=25_000, verbose=0) as writer:
+        number = 0
+        for batch in sample(source):
+            for row in batch.to_pylist():
+                writer.write({"__key__": f"{number:08d}", "row.pyd": row})
+                number += 1
+    files = sorted(glob.glob(f"{folder}/*.tar"))
+
+    def run():
+        data = webdataset.WebDataset(files, shardshuffle=len(files), seed=1).shuffle(10_000).decode().to_tuple("row.pyd")
+        return sum(len(rows) for (rows,) in data.batched(BATCH, collation_fn=lambda rows: list(zip(*rows))))
+    return run
+
+
+def hugging_face(source):
+    """Batches of arrays of a shuffled Dataset."""
+    import datasets
+    import tfarrow
+    datasets.disable_progress_bars()
+    path = os.path.join(tempfile.mkdtemp(), "rows.parquet")
+    import pyarrow.parquet
+    pyarrow.parquet.write_table(tfarrow.scan(source).limit(SAMPLE).to_arrow(), path)
+    data = datasets.Dataset.from_parquet(path, cache_dir=os.path.dirname(path)).with_format("numpy")
+    return lambda: sum(len(next(iter(batch.values()))) for batch in data.shuffle(seed=1).iter(BATCH))
 
 
 def tf_data(source, shuffle=10_000):
@@ -209,6 +263,9 @@ JOBS = {
     "DataLoader, 2 workers": functools.partial(loader, workers=2),
     "ds[i]": single,
     "Grain over ArrayRecord": grain,
+    "MosaicML streaming": mosaicml,
+    "WebDataset, queue of 10,000": web_dataset,
+    "Hugging Face datasets": hugging_face,
     "tf.data, shuffle(10,000)": tf_data,
     "vahidk, queue of 10,000": vahidk,
     "first batch, blocks": functools.partial(first, shuffle="blocks", half=False),
@@ -228,6 +285,9 @@ RATIOS = [
     ("global", "in order", 0.7),
     ("blocks", "tf.data, shuffle(10,000)", 8),
     ("blocks", "vahidk, queue of 10,000", 1),
+    ("blocks", "MosaicML streaming", 1),
+    ("blocks", "WebDataset, queue of 10,000", 1),
+    ("global", "Hugging Face datasets", 1),
     ("DataLoader, 0 workers", "in order", 0.9),
     ("DataLoader, 2 workers", "in order", 0.6),
     ("ds[i]", "Grain over ArrayRecord", 1.5),
@@ -279,7 +339,7 @@ def main():
                 best[name] = found
             log(f"run {run + 1}: {name}: {found}")
     best = {name: found for name, found in best.items() if found}
-    others = ("ds", "Grain", "first", "batch at", "peak", "images")
+    others = ("ds", "Grain", "MosaicML", "WebDataset", "Hugging", "first", "batch at", "peak", "images")
     for of_images in (False, True):
         names = [name for name in best if (name.startswith("images") if of_images else not name.startswith(others))]
         assert len({best[name][1] for name in names}) <= 1, f"not all records were read: {best}"
