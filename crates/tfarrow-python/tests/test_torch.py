@@ -5,6 +5,7 @@ import collections
 import gc
 import itertools
 import json
+import operator
 import os
 import pickle
 import random
@@ -463,15 +464,31 @@ def blocks():
     return {worker: set(found) for worker, found in tfarrow.torch._INBOXES.items()}
 
 
-def test_blocks_are_used_again(shards):
+@pytest.mark.parametrize("transform", [None, _odd])
+def test_blocks_are_used_again(shards, transform):
     before = blocks().keys()
     count = 0
-    for batch in loader(shards, 1, batch_size=1):
+    for batch in loader(shards, 1, batch_size=1, transform=transform):
         count += len(batch["id"])
     (found,) = blocks().keys() - before
     assert count == RECORDS
     # Of the two batches that a worker reads ahead, and those that the loop and the queue hold.
     assert max(blocks()[found]) < 20
+
+
+def _collated(batch):
+    assert len(batch) == 4 and "id" in batch and list(batch) == list(batch.keys()) == list({**batch})
+    batch["id"] += 1
+    return batch
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_batches_are_dicts_for_a_collate_function(shards, workers):
+    dataset = tfarrow.torch.IterableDataset(shards, batch_size=64)
+    found = list(DataLoader(dataset, batch_size=None, num_workers=workers, collate_fn=_collated))
+    assert [i for batch in ids(found) for i in batch] == list(range(1, RECORDS + 1))
+    columns = DataLoader(dataset, batch_size=None, num_workers=workers, collate_fn=operator.itemgetter("id"))
+    assert torch.cat(list(columns)).tolist() == list(range(RECORDS))
 
 
 def test_a_block_is_not_used_again_before_its_batch_is_gone(shards):

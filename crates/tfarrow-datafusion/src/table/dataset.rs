@@ -65,7 +65,7 @@ impl TfRecordTable {
             .with_projection(projection);
         let options = DatasetOptions {
             indexes: self.options().index.place().cloned(),
-            read: read.clone(),
+            read: *read,
             threads,
         };
         let opened = Dataset::open(shards.to_vec(), builder, &options, progress);
