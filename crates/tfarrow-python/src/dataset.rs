@@ -22,13 +22,14 @@ use crate::{
     interrupt::{TICK, bug, check_signals},
     notices::warn,
     options::named,
-    row::row,
+    row::RowColumns,
 };
 
 /// The records of a scan by their numbers. Other processes open it anew, or fork with it.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct RawDataset {
     dataset: Arc<Dataset>,
+    columns: Arc<RowColumns>,
     selection: Selection,
     /// The sources of the records, if loaders mix them.
     mixture: Option<Mixture>,
@@ -36,8 +37,14 @@ pub(crate) struct RawDataset {
 }
 
 impl RawDataset {
-    pub(crate) fn new(dataset: Dataset, selection: Selection, threads: usize) -> Self {
+    pub(crate) fn new(
+        py: Python<'_>,
+        dataset: Dataset,
+        selection: Selection,
+        threads: usize,
+    ) -> Self {
         Self {
+            columns: Arc::new(RowColumns::new(py, dataset.schema())),
             dataset: Arc::new(dataset),
             selection,
             mixture: None,
@@ -83,6 +90,7 @@ impl RawDataset {
         let mixture = Mixture::new(&ranges).map_err(|error| usage(py, &error.to_string()))?;
         Ok(Self {
             dataset: Arc::clone(&self.dataset),
+            columns: Arc::clone(&self.columns),
             selection: self.selection.clone(),
             mixture: Some(mixture),
             threads: self.threads,
@@ -112,13 +120,14 @@ impl RawDataset {
         Ok(RawBatch::new(self.taken(py, &records)?, true))
     }
 
-    /// The record with this number, as a dict of its columns: see [`row`].
+    /// The record with this number, as a dict of its columns: see [`RowColumns::row`].
     fn row<'py>(&self, py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyDict>> {
         if number >= self.count() {
             let text = format!("record {number} of {}", self.count());
             return Err(PyIndexError::new_err(text));
         }
-        row(py, &self.taken(py, &[self.selection.record(number)])?)
+        let record = self.taken(py, &[self.selection.record(number)])?;
+        self.columns.row(py, &record)
     }
 
     /// The number of records of all files, and a hash of each file, by which a state of a loader

@@ -7,12 +7,12 @@ use arrow_array::{
     cast::AsArray,
     types::{Float32Type, Float64Type, Int64Type, UInt64Type},
 };
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema};
 use pyo3::{
     IntoPyObjectExt, intern,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyBytes, PyDict, PyList, PyTuple},
+    types::{PyBytes, PyDict, PyList, PyString, PyTuple},
 };
 
 use crate::{
@@ -23,19 +23,49 @@ use crate::{
 
 static FLOAT32: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// The row of a batch with one row, as a dict: an int, a `numpy.float32`, a str or bytes for one
-/// value, an array of numpy for a list of numbers or a tensor, a list for other lists, a dict for a
-/// struct, and None for no value.
-pub(crate) fn row<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        let mut found = value(py, column, 0)?;
-        if let Some(shape) = tensor_shape(field).filter(|_| !found.is_none()) {
-            found = found.call_method1(intern!(py, "reshape"), (PyTuple::new(py, shape)?,))?;
+/// The columns of the rows that become dicts.
+pub(crate) struct RowColumns(Vec<RowColumn>);
+
+struct RowColumn {
+    /// The name, which all dicts share: making one takes as long as making a value.
+    name: Py<PyString>,
+    /// The shape of a tensor.
+    shape: Option<Vec<usize>>,
+}
+
+impl RowColumns {
+    pub(crate) fn new(py: Python<'_>, schema: &Schema) -> Self {
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            columns.push(RowColumn {
+                name: PyString::new(py, field.name()).unbind(),
+                shape: tensor_shape(field),
+            });
         }
-        dict.set_item(field.name(), found)?;
+        Self(columns)
     }
-    Ok(dict)
+
+    /// The row of a batch with one row, as a dict: an int, a `numpy.float32`, a str or bytes for one
+    /// value, an array of numpy for a list of numbers or a tensor, a list for other lists, a dict for
+    /// a struct, and None for no value.
+    pub(crate) fn row<'py>(
+        &self,
+        py: Python<'py>,
+        batch: &RecordBatch,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (RowColumn { name, shape }, array) in self.0.iter().zip(batch.columns()) {
+            let mut found = value(py, array, 0)?;
+            if let Some(shape) = shape
+                && !found.is_none()
+            {
+                let shape = PyTuple::new(py, shape)?;
+                found = found.call_method1(intern!(py, "reshape"), (shape,))?;
+            }
+            dict.set_item(name, found)?;
+        }
+        Ok(dict)
+    }
 }
 
 /// A value of an array.

@@ -221,7 +221,7 @@ impl Source {
             true => Selection::All,
             false => self.selection(py, &table, &dataset, steps)?,
         };
-        Ok(RawDataset::new(dataset, selection, threads))
+        Ok(RawDataset::new(py, dataset, selection, threads))
     }
 
     /// Whether the rows are records of TFRecord files, and not rows of files of another format.
