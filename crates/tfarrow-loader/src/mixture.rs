@@ -204,7 +204,7 @@ impl MixedOrder {
 
     /// The place of the record at a position, among those that are selected.
     pub(crate) fn record(&self, position: u64) -> u64 {
-        let position = self.first + position;
+        let position = self.first.saturating_add(position);
         let cycle = position / TURNS;
         let turns = Permutation::new(TURNS, key(&[self.key, cycle]));
         let turn = turns.of(position % TURNS);
