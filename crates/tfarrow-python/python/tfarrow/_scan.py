@@ -345,8 +345,8 @@ class Scan(Rows):
             images: columns of encoded images whose pixels are decoded, with their heights and widths: see :class:`Dataset`.
 
         Returns:
-            A :class:`Loader` with ``shuffle``, ``rank`` or ``images``, which finds the records of all files first; otherwise an iterator of
-            :class:`Batch`, which reads from the start.
+            A :class:`Loader` with ``shuffle``, ``rank`` or ``images``, which finds the records of all files first; otherwise an
+            iterator of :class:`Batch`, which reads from the start.
 
         >>> loader = tfarrow.scan("testdata/shards/").where("label > 0").batches(64, shuffle="global", seed=1, epoch=0)
         >>> [batch.num_rows for batch in loader]
