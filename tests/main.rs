@@ -11,6 +11,7 @@ mod support;
 mod columnar;
 mod conversions;
 mod convert;
+mod convert_choice;
 mod convert_parts;
 mod count;
 mod crashes;

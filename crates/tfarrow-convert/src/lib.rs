@@ -94,7 +94,9 @@ pub use diff::{
 };
 pub use dry_run::{ConversionPlan, dry_run};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
-pub use options::{ConvertOptions, OutputCompression, Reshard, Target, TimestampUnit};
+pub use options::{
+    ConvertOptions, NotASplit, OutputCompression, OutputSplit, Reshard, Target, TimestampUnit,
+};
 pub use output::OutputStream;
 pub use plan::planned::{PlannedJob, PlannedOutputs, PlannedSource};
 pub use progress::Progress;

@@ -3,6 +3,7 @@
 use std::{
     ops::RangeInclusive,
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
 use arrow_schema::SchemaRef;
@@ -204,6 +205,80 @@ pub enum Reshard {
     Bytes(u64),
 }
 
+/// A split that a conversion writes: a random part of the records, in a folder of its own.
+///
+/// ```
+/// use tfarrow_convert::OutputSplit;
+/// let split: OutputSplit = "train=0.8".parse()?;
+/// assert_eq!((split.name(), split.fraction()), ("train", 0.8));
+/// # Ok::<(), tfarrow_convert::NotASplit>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputSplit {
+    name: String,
+    fraction: f64,
+}
+
+impl OutputSplit {
+    /// A split with this fraction of the records, in the folder of this name.
+    ///
+    /// # Errors
+    /// A name that is no name of a folder, and a fraction that is not above 0 and at most 1.
+    pub fn new(name: String, fraction: f64) -> Result<Self, NotASplit> {
+        let is_folder =
+            !matches!(name.as_str(), "" | "." | "..") && !name.contains(['/', '\\', '\0']);
+        if !is_folder {
+            return Err(NotASplit::Name(name));
+        }
+        if !is_fraction(fraction) {
+            return Err(NotASplit::Fraction(fraction.to_string()));
+        }
+        Ok(Self { name, fraction })
+    }
+
+    /// The name of its folder.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The part of the records that it has.
+    pub fn fraction(&self) -> f64 {
+        self.fraction
+    }
+}
+
+impl FromStr for OutputSplit {
+    type Err = NotASplit;
+
+    fn from_str(text: &str) -> Result<Self, NotASplit> {
+        let (name, fraction) = text.split_once('=').ok_or(NotASplit::Syntax)?;
+        let number = fraction.parse();
+        let number = number.map_err(|_| NotASplit::Fraction(fraction.to_owned()))?;
+        Self::new(name.to_owned(), number)
+    }
+}
+
+/// The error that a text is not an [`OutputSplit`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotASplit {
+    /// Another form.
+    #[error("expected the name of a split and its part of the records, such as train=0.8")]
+    Syntax,
+    /// A name that no folder has.
+    #[error("{0:?} is not the name of a folder")]
+    Name(String),
+    /// A number that is no fraction.
+    #[error(
+        "{0} is not a part of the records: expected a number above 0 and at most 1, such as 0.8"
+    )]
+    Fraction(String),
+}
+
+/// Whether a number is above 0 and at most 1.
+pub(crate) fn is_fraction(number: f64) -> bool {
+    number > 0.0 && number <= 1.0
+}
+
 /// The options of a conversion. The defaults are those of the command line.
 #[derive(Clone, Debug)]
 pub struct ConvertOptions {
@@ -234,6 +309,16 @@ pub struct ConvertOptions {
     /// folders of. The columns of other folders are columns of new shards. Outputs for each source
     /// are in all folders of their sources.
     pub partition_by: Vec<String>,
+    /// The seed of a random order of all records, which are read at their places in TFRecord files. By
+    /// default records have the order of their files.
+    pub shuffle: Option<u64>,
+    /// The part of the records that is converted, above 0 and at most 1: a random choice. By default
+    /// all of them.
+    pub fraction: Option<f64>,
+    /// Random parts of the records that are written to folders of their own. By default none.
+    pub splits: Vec<OutputSplit>,
+    /// The seed of the random choices of `fraction` and `splits`. By default 0.
+    pub seed: Option<u64>,
     /// The type of the records. By default it is inferred.
     pub record_type: Option<RecordType>,
     /// Whether values that TFRecord cannot hold may be changed, such as float64 to float32.
@@ -280,6 +365,16 @@ pub struct ConvertOptions {
 }
 
 impl ConvertOptions {
+    /// Whether records are chosen by their numbers: in random order, or a part of them.
+    pub(crate) fn chooses(&self) -> bool {
+        self.shuffle.is_some() || self.fraction.is_some() || !self.splits.is_empty()
+    }
+
+    /// Whether outputs in a folder are not those of single shards.
+    pub(crate) fn writes_new_shards(&self) -> bool {
+        self.reshard.is_some() || self.chooses()
+    }
+
     /// The policy for existing outputs.
     pub(crate) fn earlier(&self) -> Earlier {
         match (self.overwrite, self.resume || self.part.is_some()) {
@@ -304,6 +399,10 @@ impl Default for ConvertOptions {
             sample: Sample::All,
             reshard: None,
             partition_by: Vec::new(),
+            shuffle: None,
+            fraction: None,
+            splits: Vec::new(),
+            seed: None,
             record_type: None,
             lossy: false,
             overwrite: false,

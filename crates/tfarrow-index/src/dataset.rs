@@ -192,6 +192,13 @@ impl Fetched {
     }
 }
 
+impl FramePlace {
+    /// The error of its record, with its place in the shard.
+    fn moved(&self, error: tfarrow_codec::Error) -> tfarrow_codec::Error {
+        error.moved(self.record as u64, self.offset)
+    }
+}
+
 /// Keeps the memory for later reads.
 impl Drop for Fetched {
     fn drop(&mut self) {
@@ -527,6 +534,15 @@ impl Dataset {
         last.copied().unwrap_or(0)
     }
 
+    /// The number of bytes of a record, without the 16 bytes of its frame.
+    ///
+    /// # Errors
+    /// A number that is too large.
+    pub fn record_bytes(&self, number: u64) -> Result<usize> {
+        let frame = self.frame(number)?;
+        Ok(frame.bytes - FRAME_BYTES as usize)
+    }
+
     /// The place of a record.
     fn frame(&self, number: u64) -> Result<FramePlace> {
         let shard = self.ends.partition_point(|end| *end <= number);
@@ -661,16 +677,26 @@ impl Dataset {
         valid
     }
 
+    /// The number of the shard of a record that was fetched, and the error of the record with its place
+    /// in the shard.
+    pub fn locate(
+        &self,
+        fetched: &Fetched,
+        error: tfarrow_codec::Error,
+    ) -> (usize, tfarrow_codec::Error) {
+        match fetched.frames.get(error.position().record as usize) {
+            Some(frame) => (frame.shard, frame.moved(error)),
+            None => (0, error),
+        }
+    }
+
     /// The error of a record among these frames, with its place in the shard.
     fn error_of(&self, error: tfarrow_codec::Error, frames: &[FramePlace]) -> Error {
         let index = error.position().record as usize;
         let frame = frames.get(index);
         let shard = frame.and_then(|frame| self.shards.get(frame.shard));
         match (frame, shard) {
-            (Some(frame), Some(found)) => Error::codec(
-                &found.shard.path,
-                error.moved(frame.record as u64, frame.offset),
-            ),
+            (Some(frame), Some(found)) => Error::codec(&found.shard.path, frame.moved(error)),
             _ => Error::general(ErrorKind::Codec(error)),
         }
     }

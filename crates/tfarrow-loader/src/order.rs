@@ -68,7 +68,7 @@ impl Order {
 
     /// The number of positions of a round, whose records are best read together; `None` if those of a
     /// batch are.
-    pub(crate) fn round(&self) -> Option<u64> {
+    pub fn round(&self) -> Option<u64> {
         match &self.0 {
             OrderKind::Source(order) => order.round(),
             OrderKind::Mixed(order) => order.round(),

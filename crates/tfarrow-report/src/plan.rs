@@ -1,6 +1,6 @@
 //! The plan of a conversion, which `tfarrow convert --dry-run` prints.
 
-use std::{io, path::Path};
+use std::{collections::HashMap, io, path::Path};
 
 use arrow_schema::SchemaRef;
 use serde_json::{Value, json};
@@ -100,7 +100,8 @@ fn tables(plan: &ConversionPlan) -> Vec<(&SchemaRef, String)> {
 /// The formats and the sizes, the records that the columns are from, and the outputs that would be
 /// replaced.
 fn summary(plan: &ConversionPlan) -> String {
-    let read = plural(sources(plan) as u64, "file");
+    let sources = sources(plan);
+    let read = plural(sources.len() as u64, "file");
     let format = match plan.target {
         Target::Parquet => "Parquet",
         Target::TfRecord => "TFRecord",
@@ -114,7 +115,7 @@ fn summary(plan: &ConversionPlan) -> String {
     compressions.dedup();
     let mut text = format!(
         "would convert {read} ({}) to {written}, compression {}",
-        size(bytes(plan)),
+        size(sources.values().sum()),
         compressions.join(", ")
     );
     if let Some(records) = plan.inferred_from {
@@ -136,16 +137,12 @@ fn summary(plan: &ConversionPlan) -> String {
     text + "; nothing was written"
 }
 
-fn sources(plan: &ConversionPlan) -> usize {
-    plan.jobs.iter().map(|job| job.sources.len()).sum()
-}
-
-fn bytes(plan: &ConversionPlan) -> u64 {
-    plan.jobs
-        .iter()
-        .flat_map(|job| &job.sources)
-        .map(|source| source.bytes)
-        .sum()
+/// The bytes of each source. Splits have the same ones.
+fn sources(plan: &ConversionPlan) -> HashMap<&Path, u64> {
+    let sources = plan.jobs.iter().flat_map(|job| &job.sources);
+    sources
+        .map(|source| (source.path.as_path(), source.bytes))
+        .collect()
 }
 
 /// The number of output files; `None` if it depends on their size.
@@ -180,13 +177,14 @@ pub fn plan_json(dest: &Path, plan: &ConversionPlan) -> io::Result<String> {
         }
         jobs.push(fields);
     }
+    let sources = sources(plan);
     pretty_json(&json!({
         "dest": dest.to_string_lossy(),
         "dry_run": true,
         "to": plan.target.name(),
-        "shards": sources(plan),
+        "shards": sources.len(),
         "files": files(plan),
-        "bytes_in": bytes(plan),
+        "bytes_in": sources.values().sum::<u64>(),
         "jobs": jobs,
         "columns": common,
         "inferred_from": plan.inferred_from,

@@ -4,13 +4,13 @@ use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
 
 use clap::Args;
 use tfarrow_codec::{OnConflict, VerifyCrc};
-use tfarrow_convert::{OutputCompression, Target, TimestampUnit};
+use tfarrow_convert::{OutputCompression, OutputSplit, Target, TimestampUnit};
 use tfarrow_dataset::Part;
-use tfarrow_scan::Sample;
+use tfarrow_scan::{NotASample, Sample};
 
 use super::{
     format::SummaryArgs,
-    headings::{COLUMNS, DAMAGE, OUTPUT, PARTS, RESOURCES},
+    headings::{COLUMNS, DAMAGE, OUTPUT, PARTS, RECORDS, RESOURCES},
     paths::Paths,
     reading::{DamageArgs, Reading},
     values::{NameList, compressions, named, names, size},
@@ -39,6 +39,8 @@ Examples:
   tfarrow convert s3://bucket/shards/ s3://bucket/parquet/ --part 3/16
   tfarrow convert shards/ small/ --to tfrecord --exclude 'image/*'
   tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip
+  tfarrow convert shards/ shuffled/ --to tfrecord --shuffle 1 --shards 64
+  tfarrow convert shards/ splits/ --split train=0.8,test=0.2 --seed 1
   tfarrow convert motion/ parquet/ --proto scenario.desc --message waymo.open_dataset.Scenario"
 )]
 pub(crate) struct Convert {
@@ -67,7 +69,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "NAME[,..]", value_parser = names, conflicts_with = "exact", help_heading = COLUMNS)]
     pub(crate) exclude: Vec<NameList>,
     /// Infer the columns from a sample instead of all records
-    #[arg(long, value_name = "N|all", value_parser = Sample::from_str, conflicts_with_all = ["schema", "message"], help_heading = COLUMNS)]
+    #[arg(long, value_name = "N|all", value_parser = sample, conflicts_with_all = ["schema", "message"], help_heading = COLUMNS)]
     pub(crate) sample: Option<Sample>,
     /// Cut the output into N shards
     #[arg(long, value_name = "N", conflicts_with = "shard_size", help_heading = OUTPUT)]
@@ -79,6 +81,20 @@ pub(crate) struct Convert {
     /// name (repeatable). Other folders become columns
     #[arg(long, value_name = "KEY[,..]", value_parser = names, help_heading = OUTPUT)]
     pub(crate) partition_by: Vec<NameList>,
+    /// Write the records in random order, which the seed determines; without --shards or
+    /// --shard-size, to as many new shards as there are sources
+    #[arg(long, value_name = "SEED", help_heading = RECORDS)]
+    pub(crate) shuffle: Option<u64>,
+    /// Convert a random part of the records, such as 0.01
+    #[arg(long, value_name = "PART", help_heading = RECORDS)]
+    pub(crate) fraction: Option<f64>,
+    /// Write random parts of the records to folders of these names, such as train=0.8,test=0.2
+    /// (repeatable)
+    #[arg(long, value_name = "NAME=PART[,..]", value_delimiter = ',', value_parser = OutputSplit::from_str, help_heading = RECORDS)]
+    pub(crate) split: Vec<OutputSplit>,
+    /// The seed of the random choice of --fraction and --split [default: 0]
+    #[arg(long, value_name = "SEED", help_heading = RECORDS)]
+    pub(crate) seed: Option<u64>,
     /// Add a column with each record's wire encoding, so that converting back is byte-identical
     #[arg(long, help_heading = COLUMNS)]
     pub(crate) exact: bool,
@@ -128,4 +144,13 @@ pub(crate) struct Convert {
     /// is any
     #[arg(long, value_name = "FILE", help_heading = DAMAGE)]
     pub(crate) quarantine: Option<PathBuf>,
+}
+
+/// Parses a sample for the columns.
+fn sample(text: &str) -> Result<Sample, String> {
+    let is_fraction = text.parse().is_ok_and(|part: f64| part > 0.0 && part < 1.0);
+    text.parse().map_err(|error: NotASample| match is_fraction {
+        true => format!("{error}; `--fraction {text}` converts a part of the records"),
+        false => error.to_string(),
+    })
 }

@@ -2,6 +2,8 @@
 
 /// Which columns there are, and their types.
 pub(super) const COLUMNS: &str = "Columns";
+/// Which records, and their order.
+pub(super) const RECORDS: &str = "Records";
 /// The form and the place of the output.
 pub(super) const OUTPUT: &str = "Output";
 /// The comparison with another data set, or with a schema.

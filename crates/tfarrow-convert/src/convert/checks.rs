@@ -1,5 +1,7 @@
 //! Checks of the options of a conversion.
 
+use std::collections::HashSet;
+
 use tfarrow_codec::{
     Layout, OnConflict, OnError, RecordType, VerifyCrc,
     schema::{RECORD_COLUMN, record_type_of},
@@ -7,7 +9,12 @@ use tfarrow_codec::{
 use tfarrow_dataset::{Shard, ShardFormat};
 use tfarrow_scan::Sample;
 
-use crate::{ConvertOptions, Error, Result, Target};
+use crate::{ConvertOptions, Error, NotASplit, Result, Target, options::is_fraction};
+
+const SEED: &str = "the seed determines which records are a fraction or a split, and neither is wanted; the seed of a random order \
+                    is its own";
+/// What the sum of fractions may exceed 1 by.
+const ROUNDING: f64 = 1e-9;
 
 /// Checks that no option would be ignored, and that the options do not contradict each other.
 pub(super) fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
@@ -32,6 +39,11 @@ pub(super) fn check_options(shards: &[Shard], options: &ConvertOptions) -> Resul
         return Err(Error::Usage(format!(
             "{option} applies to TFRecord sources only, and {path} is {format}"
         )));
+    }
+    if options.chooses() {
+        check_choice(shards, options)?;
+    } else if options.seed.is_some() {
+        return Err(Error::Usage(SEED.to_owned()));
     }
     if options.exact && options.verify_crc != VerifyCrc::Always {
         return Err(Error::Usage(
@@ -60,6 +72,49 @@ pub(super) fn check_options(shards: &[Shard], options: &ConvertOptions) -> Resul
             "raw records have one column, `record`, and the schema has others: omit the schema or the record type"
                 .to_owned(),
         ));
+    }
+    Ok(())
+}
+
+/// Checks that records can be chosen as the options say.
+fn check_choice(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
+    for shard in shards {
+        if shard.format != ShardFormat::TfRecord {
+            let path = shard.path.display();
+            let format = shard.format.name();
+            let why = "only records of TFRecord files are shuffled, sampled or split: convert it to TFRecord first";
+            return Err(Error::Usage(format!("{path}: is {format}; {why}")));
+        }
+    }
+    if options.seed.is_some() && options.fraction.is_none() && options.splits.is_empty() {
+        return Err(Error::Usage(SEED.to_owned()));
+    }
+    if !options.partition_by.is_empty() {
+        let why = "partition_by keeps folders of sources, which shuffled, sampled or split records do not: convert each folder \
+                   by itself";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    if let Some(fraction) = options.fraction
+        && !is_fraction(fraction)
+    {
+        return Err(Error::Usage(
+            NotASplit::Fraction(fraction.to_string()).to_string(),
+        ));
+    }
+    let mut names = HashSet::new();
+    let mut sum = 0.0;
+    for split in &options.splits {
+        // Folders of some systems do not tell letters of different cases apart.
+        if !names.insert(split.name().to_lowercase()) {
+            let name = split.name();
+            return Err(Error::Usage(format!("there are two splits {name:?}")));
+        }
+        sum += split.fraction();
+    }
+    if sum > 1.0 + ROUNDING {
+        return Err(Error::Usage(format!(
+            "the splits have {sum:.3} of the records together, which is more than all of them"
+        )));
     }
     Ok(())
 }

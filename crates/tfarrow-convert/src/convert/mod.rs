@@ -123,7 +123,7 @@ pub(crate) fn prepare<'o>(
     let own = part::own_shards(shards, options)?;
     // A pipe can be read only once. It is copied to a temporary file, unless the columns are given
     // and the conversion reads it once. The copy also shows the type of its records.
-    if options.schema.is_none() || options.reshard.is_some() {
+    if options.schema.is_none() || options.writes_new_shards() {
         shards
             .get_mut(own.clone())
             .unwrap_or_default()

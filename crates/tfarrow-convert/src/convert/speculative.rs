@@ -141,6 +141,7 @@ fn is_possible(conversion: &Conversion<'_>) -> bool {
     // A record that does not fit would be skipped.
     let skips = conversion.options.read.on_error == OnError::Skip;
     // A number of shards requires the number of records, which inference counts.
-    let needs_count = matches!(conversion.options.reshard, Some(Reshard::Shards(_)));
+    let needs_count = matches!(conversion.options.reshard, Some(Reshard::Shards(_)))
+        && conversion.choice.is_empty();
     !is_stream && !failed_before && !skips && !needs_count
 }

@@ -3,7 +3,6 @@
 
 use std::{collections::HashSet, path::Path};
 
-use tfarrow_codec::Records;
 use tfarrow_dataset::{DamageReport, Fault, Lost, internals::Lock};
 
 use self::quarantine::{OtherParts, Quarantine};
@@ -61,19 +60,16 @@ impl DamageLog {
         Ok(())
     }
 
-    /// Adds a record of a shard that is corrupt, or does not fit.
+    /// Adds a record of a shard that is corrupt, or does not fit, and its data.
     pub(crate) fn record(
         &self,
         shard: usize,
         path: &Path,
-        records: &Records,
+        data: &[u8],
         error: tfarrow_codec::Error,
     ) -> Result<()> {
         let record = error.position().record;
         let offset = error.position().offset;
-        let data = records
-            .data(record.saturating_sub(records.first()) as usize)
-            .unwrap_or_default();
         let fault = Fault::of(shard, tfarrow_dataset::Error::codec(path, error));
         let mut state = self.state.lock();
         if let Some(quarantine) = &mut state.quarantine {

@@ -3,6 +3,7 @@
 //! ```text
 //! shards ─▶ OpenShard ─▶ UnitSource ─▶ content ─▶ UnitReader ─▶ Unit: parts of one or more shards
 //!           one open     RecordSource: TFRecord records, cut to the size of a unit; of a plain file, only their offsets
+//!                        or chosen by their numbers, from all shards (chosen.rs)
 //!                        RowSource: row groups of Parquet; batches of Arrow, or of Parquet for new shards
 //! ```
 //!
@@ -32,7 +33,12 @@ use tfarrow_dataset::{
     internals::{CHUNK_BYTES, FrameRanges, RangeFile, ShardAccess},
 };
 
+use self::chosen::{ChosenBlock, ChosenOrigin, ChosenSource};
 use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};
+
+mod chosen;
+
+pub(crate) use chosen::ChosenRecords;
 
 /// A part of a job that one worker converts on its own.
 pub(crate) struct Unit<C> {
@@ -94,24 +100,71 @@ pub(crate) enum RecordBlock {
     Range(Arc<RangeFile>, FrameRange),
     /// Records that were read.
     Records(Records),
+    /// Records of several shards. The worker reads them.
+    Chosen(ChosenBlock),
+}
+
+/// The places of the records of a block.
+pub(crate) enum BlockOrigin {
+    /// A shard, by its number.
+    Shard(usize, Arc<PathBuf>),
+    /// Several shards.
+    Chosen(ChosenOrigin),
+}
+
+impl BlockOrigin {
+    /// The number and the path of the shard of a record, and the error of the record with its place
+    /// there.
+    pub(crate) fn locate(
+        &self,
+        error: tfarrow_codec::Error,
+    ) -> (usize, &Path, tfarrow_codec::Error) {
+        match self {
+            Self::Shard(number, path) => (*number, path, error),
+            Self::Chosen(ChosenOrigin { dataset, fetched }) => {
+                let (number, error) = dataset.locate(fetched, error);
+                let shard = dataset.shards().nth(number);
+                let path = shard.map_or(Path::new(""), |shard| shard.path.as_path());
+                (number, path, error)
+            }
+        }
+    }
+
+    /// The error of a record.
+    pub(crate) fn error(&self, error: tfarrow_codec::Error) -> Error {
+        let (_, path, error) = self.locate(error);
+        Error::codec(path, error)
+    }
 }
 
 impl RecordBlock {
-    /// The records. `memory` is memory to read into.
+    /// The records of the shard of this number, and where they are from. `memory` is memory to read
+    /// into.
     ///
     /// # Errors
     /// Records that cannot be read.
-    pub(crate) fn read(self, memory: Vec<u8>) -> Result<Records> {
-        match self {
-            Self::Range(file, range) => Ok(file.read(&range, memory)?),
-            Self::Records(records) => Ok(records),
-        }
+    pub(crate) fn read(
+        self,
+        shard: usize,
+        path: &Arc<PathBuf>,
+        memory: Vec<u8>,
+    ) -> Result<(Records, BlockOrigin)> {
+        let records = match self {
+            Self::Range(file, range) => file.read(&range, memory)?,
+            Self::Records(records) => records,
+            Self::Chosen(block) => {
+                let (records, origin) = block.read()?;
+                return Ok((records, BlockOrigin::Chosen(origin)));
+            }
+        };
+        Ok((records, BlockOrigin::Shard(shard, Arc::clone(path))))
     }
 
     fn rows(&self) -> usize {
         match self {
             Self::Range(_, range) => range.records,
             Self::Records(records) => records.len(),
+            Self::Chosen(block) => block.rows(),
         }
     }
 
@@ -119,6 +172,7 @@ impl RecordBlock {
         match self {
             Self::Range(_, range) => range.bytes,
             Self::Records(records) => records.bytes(),
+            Self::Chosen(block) => block.bytes(),
         }
     }
 }
@@ -227,6 +281,8 @@ pub(crate) enum RecordSource {
     Ranges(Box<FrameRanges>),
     /// A file that is read from its start to its end.
     Stream(RecordStream),
+    /// Records of all shards.
+    Chosen(ChosenSource),
 }
 
 impl UnitSource for RecordSource {
@@ -269,8 +325,9 @@ impl UnitSource for RecordSource {
         Ok((!blocks.is_empty()).then_some(RecordBlocks(blocks)))
     }
 
-    fn bytes_read(&self, _len: u64) -> Option<u64> {
+    fn bytes_read(&self, len: u64) -> Option<u64> {
         Some(match self {
+            Self::Chosen(chosen) => chosen.bytes_read(len),
             Self::Ranges(ranges) => ranges.bytes_read(),
             Self::Stream(stream) => stream.offset + stream.reader.bytes_read(),
         })
@@ -306,6 +363,7 @@ impl RecordSource {
         match self {
             Self::Ranges(_) => Ok(None),
             Self::Stream(stream) => stream.next_block(rows, bytes, on_lost),
+            Self::Chosen(chosen) => Ok(chosen.next(rows, bytes)?.map(RecordBlock::Chosen)),
         }
     }
 }
@@ -489,6 +547,21 @@ pub(crate) struct ReadContext<'p> {
     pub(crate) damage: &'p DamageLog,
 }
 
+impl ReadContext<'_> {
+    /// Reports one of these records, which is corrupt, or does not fit, and is skipped.
+    pub(crate) fn skip(
+        &self,
+        origin: &BlockOrigin,
+        records: &Records,
+        error: tfarrow_codec::Error,
+    ) -> Result<()> {
+        let index = error.position().record.saturating_sub(records.first());
+        let data = records.data(index as usize).unwrap_or_default();
+        let (shard, path, error) = origin.locate(error);
+        self.damage.record(shard, path, data, error)
+    }
+}
+
 /// Maximum number of blocks of a unit. Between corrupt bytes, a block may be one short record. It
 /// takes 200 bytes of memory nevertheless.
 pub(crate) const MAX_BLOCKS: usize = 1 << 16;
@@ -564,9 +637,11 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
         }
     }
 
-    /// Bytes of the shards that are not open yet, as stored.
+    /// Bytes of the shards, as stored, before the first unit is read.
     pub(crate) fn bytes(&self) -> u64 {
-        self.shards.iter().map(|(_, shard)| shard.size).sum()
+        let open = self.open.as_ref().map_or(0, |open| open.len);
+        let others: u64 = self.shards.iter().map(|(_, shard)| shard.size).sum();
+        open + others
     }
 
     /// Reads only the columns with these indices of Parquet and Arrow files. The indices are in
@@ -672,6 +747,37 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
             self.context.progress.add_bytes(bytes);
             open.version.check()?;
             self.open = None;
+        }
+    }
+}
+
+impl<'p> UnitReader<'p, RecordSource> {
+    /// Reads chosen records of a data set, which count as so many bytes. `path` is for errors that are
+    /// not about one file.
+    pub(crate) fn of_chosen(
+        records: Arc<ChosenRecords>,
+        bytes: u64,
+        path: Arc<PathBuf>,
+        size: UnitSize,
+        context: ReadContext<'p>,
+    ) -> Self {
+        let version = SourceVersion {
+            path: PathBuf::new(),
+            local: PathBuf::new(),
+            version: None,
+        };
+        let open = OpenShard {
+            number: 0,
+            path,
+            is_text: false,
+            version: Arc::new(version),
+            counted: 0,
+            len: bytes,
+            source: RecordSource::Chosen(ChosenSource::new(records)),
+        };
+        Self {
+            open: Some(open),
+            ..Self::new(Vec::new(), size, context)
         }
     }
 }

@@ -6,7 +6,7 @@ use tfarrow_codec::{Limit, Limits};
 use tfarrow_scan::Sample;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{ConvertOptions, Reshard, Target, output::made_of::hash_schema};
+use crate::{ConvertOptions, OutputSplit, Reshard, Target, output::made_of::hash_schema};
 
 /// The fingerprint as JSON. It contains the version of the crate, but not the sources and their
 /// columns, which are compared output by output.
@@ -22,6 +22,10 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         sample,
         reshard,
         partition_by,
+        shuffle,
+        fraction,
+        splits,
+        seed,
         record_type,
         lossy,
         verify_crc,
@@ -60,6 +64,10 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         "sample": sample_value(*sample),
         "recut": reshard.map(reshard_value),
         "partition_by": partition_by,
+        "shuffle": shuffle,
+        "fraction": fraction,
+        "splits": splits_value(splits),
+        "seed": seed,
         "record_type": record_type.map(|record_type| record_type.name()),
         "lossy": lossy,
         "verify_crc": verify_crc.name(),
@@ -90,6 +98,13 @@ fn reshard_value(reshard: Reshard) -> Value {
     }
 }
 
+fn splits_value(splits: &[OutputSplit]) -> Value {
+    let splits = splits.iter();
+    splits
+        .map(|split| json!([split.name(), split.fraction()]))
+        .collect()
+}
+
 fn limits_value(limits: Limits) -> Value {
     Limit::ALL
         .into_iter()
@@ -116,6 +131,10 @@ mod tests {
             sample: Sample::Records(7),
             reshard: Some(Reshard::Bytes(1 << 20)),
             partition_by: vec!["k".to_owned()],
+            shuffle: Some(1),
+            fraction: Some(0.5),
+            splits: vec!["train=0.8".parse().unwrap()],
+            seed: Some(2),
             record_type: Some(RecordType::SequenceExample),
             verify_crc: VerifyCrc::OnParseFailure,
             on_conflict: OnConflict::Split,
@@ -134,7 +153,7 @@ mod tests {
                 r#"{{"version":"{}","to":"parquet","layout":"list","compression":"zstd","compression_level":9,"#,
                 r#""schema":null,"#,
                 r#""columns":["b"],"exclude":["a/*"],"sample":7,"#,
-                r#""recut":{{"bytes":1048576}},"partition_by":["k"],"record_type":"sequence-example","lossy":false,"#,
+                r#""recut":{{"bytes":1048576}},"partition_by":["k"],"shuffle":1,"fraction":0.5,"splits":[["train",0.8]],"seed":2,"record_type":"sequence-example","lossy":false,"#,
                 r#""verify_crc":"on-parse-failure","exact":false,"on_conflict":"split","timestamp_unit":"ns","partial_tail":"ignore""#
             ),
             version

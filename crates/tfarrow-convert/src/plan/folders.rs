@@ -29,7 +29,6 @@ pub(crate) fn keep_or_leave_out(
 ) -> Result<()> {
     let ConvertOptions {
         partition_by,
-        reshard,
         exact,
         ..
     } = options;
@@ -40,7 +39,8 @@ pub(crate) fn keep_or_leave_out(
     }
     for shard in shards.iter_mut() {
         partition(shard, partition_by)?;
-        let is_mirrored = matches!(plan.place, OutputPlace::Folder(_)) && reshard.is_none();
+        let is_mirrored =
+            matches!(plan.place, OutputPlace::Folder(_)) && !options.writes_new_shards();
         *shard = match is_mirrored {
             true => shard.clone().without_folder_columns(),
             false => shard.clone().without_folder_keys(partition_by),
@@ -50,10 +50,12 @@ pub(crate) fn keep_or_leave_out(
         check_none(
             shards,
             "the exact form of a record has its own features only",
-        )
-    } else {
-        Ok(())
+        )?;
     }
+    if options.chooses() {
+        check_own_features(shards)?;
+    }
+    Ok(())
 }
 
 /// The folder of the outputs that are made of a shard, below the destination: its folders of these
@@ -106,6 +108,21 @@ pub(super) fn check_type(shards: &[Shard], record_type: RecordType) -> Result<()
             check_none(shards, Error::NO_FEATURES)
         }
     }
+}
+
+/// Checks that no shard is in a folder `key=value` whose column records that are chosen by their numbers
+/// would lose.
+fn check_own_features(shards: &[Shard]) -> Result<()> {
+    for shard in shards {
+        if !shard.folder_columns().is_empty() {
+            let path = shard.path.display();
+            let why = "records that are shuffled, sampled or split have no columns of folders `key=value`";
+            return Err(Error::Usage(format!(
+                "{path}: {why}: convert each folder by itself"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn check_none(shards: &[Shard], why: &str) -> Result<()> {

@@ -24,6 +24,7 @@ use tfarrow_scan::Inferred;
 
 use super::{
     OutputPlace,
+    choice::ChoicePart,
     columns::{JobColumns, ReadColumns},
     fingerprint::fingerprint,
     folders,
@@ -40,7 +41,7 @@ use crate::{
         parquet::{ParquetColumns, ParquetFileFormat},
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
-    input::{MAX_BLOCKS, UnitReader, UnitSize},
+    input::{MAX_BLOCKS, RecordSource, UnitReader, UnitSize, UnitSource},
     journal::CompletedOutput,
     names::NamePattern,
     output::{
@@ -60,12 +61,16 @@ use crate::{
 
 /// Maximum bytes of a unit that is not a row group.
 const CHUNK_BYTES: usize = 2 << 20;
+/// The same where records are read in rounds, which have as many bytes.
+const ROUND_BYTES: usize = 64 << 20;
 
 /// The shards and outputs of a job of any route.
 struct JobSpec<'c> {
     /// The shards, with their numbers in the data set.
     shards: Vec<(usize, Shard)>,
-    /// The size of new shards, and the number of records in all shards.
+    /// The records that are converted, if they are chosen by their numbers.
+    chosen: Option<ChoicePart>,
+    /// The size of new shards, and the number of records in all of them.
     reshard: Option<(Reshard, u64)>,
     columns: JobColumns,
     /// The columns of the outputs, with the metadata of the files.
@@ -83,7 +88,9 @@ struct NewShards {
     reshard: Reshard,
     /// The numbers of the shards that they are made of.
     sources: Vec<usize>,
-    /// The number of records in these shards; 0 if the size of new shards is given.
+    /// The records that they have, if these are chosen by their numbers.
+    chosen: Option<ChoicePart>,
+    /// The number of records in them; 0 if the size of new shards is given.
     records: u64,
     naming: Naming,
 }
@@ -142,6 +149,10 @@ impl<'c> Conversion<'c> {
         decoding: Option<&DecodeConfig>,
         inferred: Option<&Inferred>,
     ) -> Result<Vec<NewShards>> {
+        if !self.choice.is_empty() && matches!(self.plan.place, OutputPlace::Folder(_)) {
+            let parts = self.choice.iter();
+            return parts.map(|part| self.new_shards_of_part(part)).collect();
+        }
         let Some(reshard) = self.options.reshard else {
             return Ok(Vec::new());
         };
@@ -153,6 +164,22 @@ impl<'c> Conversion<'c> {
             .collect()
     }
 
+    /// The new shards of a part of the choice: by default as many as there are sources, in proportion to
+    /// its records.
+    fn new_shards_of_part(&self, part: &ChoicePart) -> Result<NewShards> {
+        let by_default = (part.records.share() * self.shards.len() as f64).ceil() as u64;
+        let reshard = self.options.reshard;
+        let reshard = reshard.unwrap_or(Reshard::Shards(by_default.max(1)));
+        let records = part.records.count();
+        Ok(NewShards {
+            reshard,
+            sources: (0..self.shards.len()).collect(),
+            chosen: Some(part.clone()),
+            records,
+            naming: self.naming_of(reshard, &part.folder, self.shards.first())?,
+        })
+    }
+
     /// The new shards of the shards of these numbers, in the folder `partition` below the
     /// destination.
     fn new_shards_of(
@@ -162,6 +189,33 @@ impl<'c> Conversion<'c> {
         sources: Vec<usize>,
         inferred: Option<&Inferred>,
     ) -> Result<NewShards> {
+        let first = sources.first().and_then(|number| self.shards.get(*number));
+        let naming = self.naming_of(reshard, partition, first)?;
+        let records = match (reshard, inferred) {
+            (Reshard::Bytes(_), _) => 0,
+            (Reshard::Shards(_), Some(inferred))
+                if inferred.sampled.is_none() && sources.len() == self.shards.len() =>
+            {
+                inferred.summary.records()
+            }
+            (Reshard::Shards(_), _) => self.count(&sources)?,
+        };
+        Ok(NewShards {
+            reshard,
+            sources,
+            chosen: None,
+            records,
+            naming,
+        })
+    }
+
+    /// The names of new shards in the folder `partition` below the destination.
+    fn naming_of(
+        &self,
+        reshard: Reshard,
+        partition: &Path,
+        first: Option<&Shard>,
+    ) -> Result<Naming> {
         let OutputPlace::Folder(folder) = &self.plan.place else {
             return Err(Error::Usage(
                 "new shards need a folder as the destination".to_owned(),
@@ -176,23 +230,7 @@ impl<'c> Conversion<'c> {
             Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
             Reshard::Bytes(_) => None,
         };
-        let first = sources.first().and_then(|number| self.shards.get(*number));
-        let naming = self.set_naming(&folder, count, first)?;
-        let records = match (reshard, inferred) {
-            (Reshard::Bytes(_), _) => 0,
-            (Reshard::Shards(_), Some(inferred))
-                if inferred.sampled.is_none() && sources.len() == self.shards.len() =>
-            {
-                inferred.summary.records()
-            }
-            (Reshard::Shards(_), _) => self.count(&sources)?,
-        };
-        Ok(NewShards {
-            reshard,
-            sources,
-            records,
-            naming,
-        })
+        self.set_naming(&folder, count, first)
     }
 
     /// The names of new shards: the name of the sources' set, and numbers. Checks that the outputs
@@ -432,6 +470,7 @@ impl<'j, 'c> Jobs<'j, 'c> {
                 .clone()
                 .zip(conversion.shards_of(&shards).iter().cloned())
                 .collect(),
+            chosen: conversion.choice.first().cloned(),
             reshard: None,
             columns,
             schema,
@@ -448,6 +487,7 @@ impl<'j, 'c> Jobs<'j, 'c> {
         let NewShards {
             reshard,
             sources,
+            chosen,
             records,
             naming,
         } = new_shards;
@@ -457,6 +497,7 @@ impl<'j, 'c> Jobs<'j, 'c> {
             .filter_map(|number| Some((*number, conversion.shards.get(*number)?.clone())));
         Ok(JobSpec {
             shards: shards.collect(),
+            chosen: chosen.clone(),
             reshard: Some((*reshard, *records)),
             schema: file_schema(columns.schema.as_ref(), &OriginalShard::default()),
             columns,
@@ -549,14 +590,13 @@ impl<'j, 'c> Jobs<'j, 'c> {
                 if conversion.reads_tfrecord() && self.decoding.is_none() {
                     let verify_crc = options.verify_crc;
                     let on_error = options.read.on_error;
-                    return Ok(self.job_of_route(
-                        CopyFrames {
-                            verify_crc,
-                            on_error,
-                            format,
-                        },
-                        spec,
-                    ));
+                    let route = CopyFrames {
+                        verify_crc,
+                        on_error,
+                        format,
+                    };
+                    let reader = self.record_reader(&spec);
+                    return Ok(self.job_of_route(route, reader, spec));
                 }
                 let format = TfRecordRowFormat {
                     file: format,
@@ -640,7 +680,7 @@ impl<'j, 'c> Jobs<'j, 'c> {
     fn job_of_rows<F>(&self, format: F, spec: JobSpec<'c>) -> Result<Arc<dyn Job + 'c>>
     where
         F: RowFormat + 'c,
-        Decode<F>: Route,
+        Decode<F>: Route<Source = RecordSource>,
         Reencode<F>: Route,
     {
         // Finds columns that the format cannot hold before anything is written.
@@ -653,56 +693,65 @@ impl<'j, 'c> Jobs<'j, 'c> {
                 error => error,
             });
         }
-        Ok(match &self.decoding {
-            Some(decoding) => self.job_of_route(
-                Decode {
-                    decoding: Arc::clone(decoding),
-                    format,
-                },
-                spec,
-            ),
-            None => {
-                let order = spec
-                    .columns
-                    .read
-                    .as_ref()
-                    .map(|columns| Arc::clone(&columns.order));
-                let nullable_items = spec.columns.nullable_items;
-                self.job_of_route(
-                    Reencode {
-                        format,
-                        order,
-                        nullable_items,
-                    },
-                    spec,
-                )
-            }
-        })
+        let Some(decoding) = &self.decoding else {
+            let columns = spec.columns.read.as_ref();
+            let route = Reencode {
+                format,
+                order: columns.map(|columns| Arc::clone(&columns.order)),
+                nullable_items: spec.columns.nullable_items,
+            };
+            let reader = self.reader(&spec);
+            return Ok(self.job_of_route(route, reader, spec));
+        };
+        let route = Decode {
+            decoding: Arc::clone(decoding),
+            format,
+        };
+        let reader = self.record_reader(&spec);
+        Ok(self.job_of_route(route, reader, spec))
     }
 
-    fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Arc<dyn Job + 'c> {
+    /// A reader of TFRecord: of the chosen records of a job, or of all.
+    fn record_reader(&self, spec: &JobSpec<'c>) -> UnitReader<'c, RecordSource> {
         let conversion = self.conversion;
-        let options = self.output_options(&spec);
-        let JobSpec {
-            shards,
-            reshard,
-            columns,
-            naming,
-            record,
-            ..
-        } = spec;
-        let reader = UnitReader::new(shards, conversion.unit_size(), conversion.context());
-        let reader = reader.with_columns(columns.read.map(|columns| columns.indices));
-        let reader = reader.with_stored_types(conversion.plan.target == Target::Arrow);
-        let reader = match reshard {
-            Some((reshard, records)) => reader.with_reshard(reshard, records),
-            None => reader,
+        let Some(part) = &spec.chosen else {
+            return self.reader(spec);
         };
+        let mut size = conversion.unit_size();
+        if part.records.order.round().is_some() && conversion.plan.target != Target::Parquet {
+            size.bytes = size.bytes.max(ROUND_BYTES);
+        }
+        let bytes = (conversion.bytes() as f64 * part.weight) as u64;
+        let records = Arc::clone(&part.records);
+        let path = Arc::clone(&part.path);
+        let reader = UnitReader::of_chosen(records, bytes, path, size, conversion.context());
+        resharded(reader, spec)
+    }
+
+    /// A reader of the shards of a job.
+    fn reader<S: UnitSource>(&self, spec: &JobSpec<'c>) -> UnitReader<'c, S> {
+        let conversion = self.conversion;
+        let shards = spec.shards.clone();
+        let columns = spec.columns.read.as_ref();
+        let reader = UnitReader::new(shards, conversion.unit_size(), conversion.context())
+            .with_columns(columns.map(|columns| Arc::clone(&columns.indices)))
+            .with_stored_types(conversion.plan.target == Target::Arrow);
+        resharded(reader, spec)
+    }
+
+    fn job_of_route<R: Route + 'c>(
+        &self,
+        route: R,
+        reader: UnitReader<'c, R::Source>,
+        spec: JobSpec<'c>,
+    ) -> Arc<dyn Job + 'c> {
+        let options = self.output_options(&spec);
+        let JobSpec { naming, record, .. } = spec;
         Arc::new(RouteJob::new(
             route,
             reader,
             (naming, options),
-            conversion.context(),
+            self.conversion.context(),
             record,
         ))
     }
@@ -714,6 +763,17 @@ impl<'j, 'c> Jobs<'j, 'c> {
             is_attempt: options.part.is_some(),
             stream: options.stream.clone(),
         }
+    }
+}
+
+/// A reader that distributes records to the new shards of a job, if there are any.
+fn resharded<'c, S: UnitSource>(
+    reader: UnitReader<'c, S>,
+    spec: &JobSpec<'c>,
+) -> UnitReader<'c, S> {
+    match spec.reshard {
+        Some((reshard, records)) => reader.with_reshard(reshard, records),
+        None => reader,
     }
 }
 

@@ -24,6 +24,7 @@ use crate::{
     journal::folders::folder_of, output::Destination,
 };
 
+mod choice;
 mod columns;
 pub(crate) mod fingerprint;
 pub(crate) mod folders;
@@ -208,15 +209,17 @@ fn no_format() -> Error {
     )
 }
 
-/// Checks that the output, which is one file, is not cut into new shards.
+/// Checks that the output, which is one file, is not cut into new shards or splits.
 fn no_new_shards(dest: &Path, options: &ConvertOptions) -> Result<()> {
-    match options.reshard {
-        None => Ok(()),
-        Some(_) => Err(Error::Usage(format!(
-            "{}: one file cannot hold new shards; name a folder",
-            dest.display()
-        ))),
-    }
+    let what = match (options.reshard, options.splits.is_empty()) {
+        (None, true) => return Ok(()),
+        (Some(_), _) => "new shards",
+        (None, false) => "splits",
+    };
+    Err(Error::Usage(format!(
+        "{}: one file cannot hold {what}; name a folder",
+        dest.display()
+    )))
 }
 
 /// Checks that no two outputs have the same name, and that none exists, if existing outputs are an

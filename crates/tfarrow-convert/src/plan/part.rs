@@ -27,7 +27,7 @@ pub(crate) fn own_shards(shards: &[Shard], options: &ConvertOptions) -> Result<R
         return Ok(0..shards.len());
     };
     let refuse = |what: &str| Err(Error::Usage(format!("a part of a conversion {what}")));
-    if options.reshard.is_some() {
+    if options.writes_new_shards() {
         return refuse(
             "writes one output for each of its shards, and cannot cut new shards of all of them",
         );

@@ -9,7 +9,11 @@ use tfarrow_columnar::{ParquetFile, TextColumns, schema_within, unify_text, with
 use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader};
 use tfarrow_scan::{InferOptions, Inferred, Sample, infer};
 
-use super::{OutputPlace, Plan, origin::OriginalShard};
+use super::{
+    OutputPlace, Plan,
+    choice::{self, ChoicePart},
+    origin::OriginalShard,
+};
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target, damage::DamageLog,
     formats::tfrecord::compression_of, input::ReadContext, journal::Journal, output::Destination,
@@ -28,6 +32,8 @@ pub(crate) struct Conversion<'c> {
     pub(crate) compression: OutputCompression,
     /// The columns to convert; `None` for all.
     pub(crate) selection: Option<ColumnSelection>,
+    /// The records that are chosen by their numbers; empty if all are converted in their order.
+    pub(crate) choice: Vec<ChoicePart>,
     pub(crate) options: &'c ConvertOptions,
     pub(crate) progress: &'c Progress,
     damage: &'c DamageLog,
@@ -84,6 +90,7 @@ impl<'c> Conversion<'c> {
             outputs.retain(|(shards, _)| plan.own.contains(&shards.start));
         }
         let selection = ColumnSelection::of(options)?;
+        let choice = choice::parts(shards, options, progress)?;
         Ok(Self {
             shards,
             plan,
@@ -91,6 +98,7 @@ impl<'c> Conversion<'c> {
             outputs,
             compression,
             selection,
+            choice,
             options,
             progress,
             damage,
@@ -259,7 +267,7 @@ fn outputs(
         }
         OutputPlace::Folder(folder) => folder,
     };
-    if options.reshard.is_some() {
+    if options.writes_new_shards() {
         return Ok(Vec::new());
     }
     let mut numbers = Vec::new();

@@ -23,7 +23,7 @@ use tfarrow_dataset::internals::CHUNK_BYTES;
 use crate::{
     Error, Result,
     formats::{LossyChanges, RowEncoder, RowFormat, WritePiece, parquet::ParquetColumns},
-    input::{ReadContext, RecordBlocks, RowBlock, Unit, UnitPart},
+    input::{BlockOrigin, ReadContext, RecordBlocks, RowBlock, Unit, UnitPart},
     progress::UnitProgress,
     selection::ColumnSelection,
 };
@@ -147,8 +147,7 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
     /// remaining records.
     fn decode_batch(
         &mut self,
-        shard: usize,
-        path: &Path,
+        origin: &BlockOrigin,
         records: Records,
     ) -> Result<(RecordBatch, Records)> {
         // A unit may take a second.
@@ -159,13 +158,13 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
         let decoded =
             self.decoder
                 .decode_first(records, max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
-        let (mut batch, first, rest) = decoded.map_err(|e| Error::codec(path, e))?;
+        let (mut batch, first, rest) = decoded.map_err(|error| origin.error(error))?;
         for error in self.decoder.take_skipped() {
-            self.context.damage.record(shard, path, &first, error)?;
+            self.context.skip(origin, &first, error)?;
         }
         if let Some(exact) = &mut self.exact {
             let added = exact.add(&batch, &first, |row| self.decoder.record_of(row));
-            batch = added.map_err(|e| Error::codec(path, e))?;
+            batch = added.map_err(|error| origin.error(error))?;
         }
         Ok((batch, rest))
     }
@@ -229,11 +228,12 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         } in unit.parts
         {
             for block in content.0 {
-                let records = block.read(mem::take(&mut self.memory))?;
+                let memory = mem::take(&mut self.memory);
+                let (records, origin) = block.read(shard, &path, memory)?;
                 let mut rows = 0;
                 let mut left = Some(records);
                 while let Some(records) = left.take() {
-                    let (batch, rest) = self.decode_batch(shard, &path, records)?;
+                    let (batch, rest) = self.decode_batch(&origin, records)?;
                     // A rest without records would keep their memory.
                     match rest.is_empty() {
                         true => self.memory = reclaim(rest),
@@ -449,7 +449,7 @@ impl UnitWorker for CopyWorker<'_> {
         } in unit.parts
         {
             for block in content.0 {
-                let records = block.read(Vec::new())?;
+                let (records, origin) = block.read(shard, &path, Vec::new())?;
                 // Records with further features get CRCs of their own.
                 let verify_crc = if records.shared_features().is_empty() {
                     *verify_crc
@@ -460,10 +460,10 @@ impl UnitWorker for CopyWorker<'_> {
                     |records| records.verify(verify_crc),
                     |good, bad, error| {
                         if *on_error == OnError::Fail {
-                            return Err(Error::codec(&path, error));
+                            return Err(origin.error(error));
                         }
                         Self::copy(summary, &path, good, progress, write)?;
-                        context.damage.record(shard, &path, &bad, error)
+                        context.skip(&origin, &bad, error)
                     },
                 )?;
                 Self::copy(summary, &path, rest, progress, write)?;

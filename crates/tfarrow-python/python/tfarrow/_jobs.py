@@ -569,6 +569,10 @@ def convert(
     shards: int | None = None,
     shard_size: int | None = None,
     partition_by: Sequence[str] | None = None,
+    shuffle: int | None = None,
+    fraction: float | None = None,
+    split: Mapping[str, float] | None = None,
+    seed: int | None = None,
     exact: bool = False,
     record_type: Literal["auto", "example", "sequence-example", "example-list", "raw"] | None = None,
     on_conflict: Literal["error", "split"] | None = None,
@@ -606,6 +610,11 @@ def convert(
         shards, shard_size: cut the output into this number of shards, or into shards of about this number of bytes.
         partition_by: with new shards, the keys of folders ``key=value`` of the sources that the shards are in folders of. Other
             folders become columns.
+        shuffle: write the records of TFRecord files in random order, which this seed determines; without ``shards`` or
+            ``shard_size``, to as many new shards as there are sources.
+        fraction: convert a random part of the records, such as 0.01.
+        split: write random parts of the records to folders of these names, such as ``{"train": 0.8, "test": 0.2}``.
+        seed: that of the random choice of ``fraction`` and ``split``; 0 by default.
         exact: add a column with each record's wire form, so that converting back gives the same bytes.
         timestamp_unit: that of the timestamps of messages. With ``us``, which Spark reads, a time with nanoseconds is an error.
         lossy: allow changes such as float64 to float32, and warn of them.
@@ -635,12 +644,14 @@ def convert(
     200
     >>> tfarrow.convert("testdata/shards/", "cities.parquet", columns=["city"])["files"]
     1
+    >>> tfarrow.convert("testdata/shards/", "splits/", split={"train": 0.8, "test": 0.2}, seed=1, shuffle=1)["records"]
+    200
     >>> tfarrow.convert("testdata/shards/", "labels.parquet", columns=["label"], dry_run=True)["columns"]
     [{'name': 'label', 'type': 'int64'}]
     """
     options = _given(
         to=to, layout=layout, compression=compression, schema=schema, proto=proto, message=message, columns=columns, exclude=exclude, sample=sample,
-        shards=shards, shard_size=shard_size, partition_by=partition_by, exact=exact, record_type=record_type, on_conflict=on_conflict, timestamp_unit=timestamp_unit, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
+        shards=shards, shard_size=shard_size, partition_by=partition_by, shuffle=shuffle, fraction=fraction, split=dict(split) if isinstance(split, Mapping) else split, seed=seed, exact=exact, record_type=record_type, on_conflict=on_conflict, timestamp_unit=timestamp_unit, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
         row_group_rows=row_group_rows, bloom_filter=bloom_filter, page_index=page_index, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
         limits=limits, threads=threads,
     )

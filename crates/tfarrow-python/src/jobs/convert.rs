@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    types::{PyBool, PyDict},
+};
 use tfarrow_codec::{OnConflict, OnError, VerifyCrc};
 use tfarrow_convert::{
-    ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, TimestampUnit,
-    convert as convert_sources, dry_run, read_schema, repair as repair_sources,
+    ConvertOptions, ConvertReport, OutputCompression, OutputSplit, Progress, Reshard, Target,
+    TimestampUnit, convert as convert_sources, dry_run, read_schema, repair as repair_sources,
 };
 use tfarrow_dataset::{PartialTail, load_message};
 use tfarrow_report::{
@@ -170,6 +173,10 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         "shards" => options.reshard = Some(Reshard::Shards(number()? as u64)),
         "shard_size" => options.reshard = Some(Reshard::Bytes(number()? as u64)),
         "partition_by" => options.partition_by = names(name, value)?,
+        "shuffle" => options.shuffle = Some(seed(py, name, value)?),
+        "fraction" => options.fraction = Some(fraction(name, value)?),
+        "split" => options.splits = splits(value)?,
+        "seed" => options.seed = Some(seed(py, name, value)?),
         "record_type" => options.record_type = record_type(py, &text()?)?,
         "lossy" => options.lossy = value.extract()?,
         "overwrite" => options.overwrite = value.extract()?,
@@ -188,6 +195,43 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         other => return Err(usage(py, &format!("there is no option {other:?}"))),
     }
     Ok(())
+}
+
+/// The seed of a random choice. `True`, which other functions accept for a random order, is none.
+fn seed(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    match value.extract() {
+        Ok(seed) if !value.is_instance_of::<PyBool>() => Ok(seed),
+        _ => {
+            let expected = format!("{name}: expected a number from 0, the seed");
+            Err(usage(py, &expected))
+        }
+    }
+}
+
+/// A part of the records.
+fn fraction(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let expected = || {
+        usage(
+            value.py(),
+            &format!("{name}: expected a number, such as 0.8"),
+        )
+    };
+    value.extract().map_err(|_| expected())
+}
+
+/// Splits from a dict of names and fractions.
+fn splits(value: &Bound<'_, PyAny>) -> PyResult<Vec<OutputSplit>> {
+    let py = value.py();
+    let expected =
+        "split: expected a dict of names and parts, such as {\"train\": 0.8, \"test\": 0.2}";
+    let given = value.cast::<PyDict>().map_err(|_| usage(py, expected))?;
+    let mut splits = Vec::with_capacity(given.len());
+    for (name, part) in given {
+        let name = name.extract().map_err(|_| usage(py, expected))?;
+        let split = OutputSplit::new(name, fraction("split", &part)?);
+        splits.push(split.map_err(|error| usage(py, &format!("split: {error}")))?);
+    }
+    Ok(splits)
 }
 
 /// Warns of what was lost or skipped, and returns the report.
