@@ -13,6 +13,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import venv
 
@@ -349,6 +350,15 @@ def main():
     names = s3_names("back/")
     assert names == [f"back/train-{i:05}-of-00003.tfrecord.gz" for i in range(3)], names
     check.same(["head", "SOURCE", "-n", "200", "--full"], shards, "s3://data/back")
+    splits = ["--to", "tfrecord", "--split", "train=0.8,test=0.2", "--shuffle", "1"]
+    check.run("convert", "s3://data/sets/shards/", "s3://data/split/", *splits)
+    names = s3_names("split/")
+    assert names == ["split/test/train-00000-of-00001.tfrecord"] + [f"split/train/train-{i:05}-of-00004.tfrecord" for i in range(4)], names
+    with tempfile.TemporaryDirectory() as local:
+        check.run("convert", shards, local, *splits)
+        for split in ["train", "test"]:
+            rows = "SELECT city, label, price FROM 'SOURCE' ORDER BY price, city, label"
+            check.same(["sql", rows], os.path.join(local, split), f"s3://data/split/{split}")
     for target in ["parquet", "arrow"]:
         check.run("convert", "testdata/events/logs/", f"s3://data/events/{target}/", "--to", target)
         values = "SELECT run, step, wall_time, tag, kind, value, text FROM 'SOURCE' ORDER BY run, tag, step, kind"

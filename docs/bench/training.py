@@ -245,6 +245,59 @@ def images_of_tf_data(source):
     return run
 
 
+def dali(source):
+    """Batches of a DALI pipeline on the CPU, from a queue of 10,000 records."""
+    import nvidia.dali.tfrecord as tfrecord
+    import tfarrow
+    kinds = {"i": (tfrecord.int64, 0), "u": (tfrecord.int64, 0), "f": (tfrecord.float32, 0.0)}
+    features = {}
+    for name, values in next(tfarrow.scan(source).batches(1)).items():
+        kind = getattr(getattr(values, "values", values), "dtype", None)
+        if kind is None:
+            features[name] = tfrecord.FixedLenFeature((), tfrecord.string, "")
+        else:
+            features[name] = tfrecord.VarLenFeature(*kinds[kind.kind])
+    return pipeline_of(source, features, lambda read: tuple(read.values()), BATCH, 10_000)
+
+
+def images_of_dali(source):
+    import nvidia.dali.fn as fn
+    import nvidia.dali.tfrecord as tfrecord
+    features = {"image/encoded": tfrecord.FixedLenFeature((), tfrecord.string, ""), "label": tfrecord.FixedLenFeature((1,), tfrecord.int64, 0)}
+
+    def decoded(read):
+        image = fn.decoders.image(read["image/encoded"], device="cpu")
+        return fn.resize(image, resize_x=224, resize_y=224, antialias=True), read["label"]
+    return pipeline_of(source, features, decoded, 64, 512)
+
+
+def pipeline_of(source, features, outputs, batch_size, queue):
+    """A DALI pipeline over an epoch of the records, with the indexes that DALI needs."""
+    import nvidia.dali.fn as fn
+    from nvidia.dali import pipeline_def
+    files = sorted(glob.glob(f"{source}/*.tfrecord"))
+    folder = tempfile.mkdtemp()
+    subprocess.run([sys.executable, "-m", "tfarrow", "index", source, "--format", "dali", "--to", folder], check=True)
+    indexes = [f"{folder}/{os.path.basename(file)}.idx" for file in files]
+
+    @pipeline_def(batch_size=batch_size, num_threads=os.cpu_count(), device_id=None)
+    def pipeline():
+        read = fn.readers.tfrecord(
+            path=files, index_path=indexes, features=features, random_shuffle=True, initial_fill=queue, pad_last_batch=False, name="reader")
+        return outputs(read)
+
+    built = pipeline()
+    built.build()
+    count = built.epoch_size("reader")
+
+    def run():
+        records = 0
+        while records < count:
+            records += len(built.run()[0])
+        return records
+    return run
+
+
 def memory_of_images(source):
     run = images(source)
 
@@ -276,6 +329,8 @@ JOBS = {
     "peak memory, global": functools.partial(memory, shuffle="global"),
     "images": images,
     "images, tf.data": images_of_tf_data,
+    "DALI, queue of 10,000": dali,
+    "images, DALI": images_of_dali,
     "peak memory, images": memory_of_images,
 }
 PEERS = ("tf.data, shuffle(10,000)", "vahidk, queue of 10,000", "images, tf.data")
@@ -292,6 +347,8 @@ RATIOS = [
     ("DataLoader, 2 workers", "in order", 0.6),
     ("ds[i]", "Grain over ArrayRecord", 1.5),
     ("images", "images, tf.data", 1.5),
+    ("blocks", "DALI, queue of 10,000", 1),
+    ("images", "images, DALI", 1),
 ]
 
 
