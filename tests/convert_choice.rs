@@ -290,6 +290,19 @@ fn a_corrupt_record_is_named_and_skipped() {
 }
 
 #[test]
+fn a_failed_conversion_leaves_no_split() {
+    let (folder, source, _) = damaged();
+    // With one thread, the first split is complete before the second one fails.
+    for seed in ["0", "1", "2", "3"] {
+        let out = folder.path().join("out");
+        let splits = ["--split", "a=0.1,b=0.9", "--seed", seed, "--jobs", "1"];
+        let args = ["convert", text(&source), text(&out), "--to", "tfrecord"];
+        tfarrow(&[&args[..], &splits].concat()).ends(1);
+        assert!(!out.exists(), "{:?}", tree(&out));
+    }
+}
+
+#[test]
 fn a_corrupt_length_is_an_error() {
     let (folder, source, _) = damaged();
     let file = source.join("train-00002-of-00004.tfrecord");

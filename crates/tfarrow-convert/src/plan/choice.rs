@@ -8,8 +8,8 @@
 //!                or in another random order      4 0 9 2 1 7│8 3
 //! ```
 //!
-//! A part has the number of records that its fraction says, and is a function of the number of records
-//! and the seed alone.
+//! A part has the number of records that its fraction says, give or take one, and is a function of the
+//! number of records and the seed alone.
 
 use std::{
     ops::{ControlFlow, Range},

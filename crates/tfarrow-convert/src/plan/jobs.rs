@@ -42,7 +42,7 @@ use crate::{
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
     input::{MAX_BLOCKS, RecordSource, UnitReader, UnitSize, UnitSource},
-    journal::CompletedOutput,
+    journal::{CompletedOutput, folders::NewFolders},
     names::NamePattern,
     output::{
         ClosedOutput, Destination, OutputOptions,
@@ -117,12 +117,16 @@ impl<'c> Conversion<'c> {
     pub(crate) fn convert(&self, inferred: Option<&Inferred>) -> Result<JobTotals> {
         let is_sample = inferred.is_some_and(|inferred| inferred.sampled.is_some());
         // A part has the columns of the sample in any case: a record that does not fit them is an
-        // error, which other parts that have given outputs their names do not know of.
-        let mode = match is_sample && self.options.part.is_none() {
+        // error, which other parts that have given outputs their names do not know of. New shards are
+        // not resumed, so that those of a failed conversion are of no use.
+        let is_uncertain = is_sample && self.options.part.is_none();
+        let mode = match is_uncertain || self.options.writes_new_shards() {
             true => CommitMode::AllJobs,
             false => CommitMode::EachJob,
         };
         let jobs = Jobs::new(self, inferred)?;
+        // When the jobs have ended, this removes the folders that are empty.
+        let _new_folders = jobs.create_folders()?;
         job::run(
             &|number| jobs.begin(number),
             self.options.jobs.max(1),
@@ -385,6 +389,19 @@ impl<'j, 'c> Jobs<'j, 'c> {
             jobs.job(jobs.spec(number)?)?;
         }
         Ok(jobs)
+    }
+
+    /// Creates the folders of new shards.
+    fn create_folders(&self) -> Result<Vec<NewFolders>> {
+        let mut created = Vec::new();
+        for new_shards in &self.new_shards {
+            if let Naming::Set { folder, .. } = &new_shards.naming
+                && !folder.to_str().is_some_and(is_remote)
+            {
+                created.push(NewFolders::create(folder)?);
+            }
+        }
+        Ok(created)
     }
 
     /// The number of jobs.
