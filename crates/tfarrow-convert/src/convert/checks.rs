@@ -42,7 +42,8 @@ pub(super) fn check_options(shards: &[Shard], options: &ConvertOptions) -> Resul
     }
     if options.chooses() {
         check_choice(shards, options)?;
-    } else if options.seed.is_some() {
+    }
+    if options.seed.is_some() && options.fraction.is_none() && options.splits.is_empty() {
         return Err(Error::Usage(SEED.to_owned()));
     }
     if options.exact && options.verify_crc != VerifyCrc::Always {
@@ -85,9 +86,6 @@ fn check_choice(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
             let why = "only records of TFRecord files are shuffled, sampled or split: convert it to TFRecord first";
             return Err(Error::Usage(format!("{path}: is {format}; {why}")));
         }
-    }
-    if options.seed.is_some() && options.fraction.is_none() && options.splits.is_empty() {
-        return Err(Error::Usage(SEED.to_owned()));
     }
     if !options.partition_by.is_empty() {
         let why = "partition_by keeps folders of sources, which shuffled, sampled or split records do not: convert each folder \

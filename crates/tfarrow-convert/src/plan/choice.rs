@@ -21,7 +21,7 @@ use arrow_schema::Schema;
 use tfarrow_codec::{OnError, ReaderBuilder};
 use tfarrow_dataset::{ErrorKind, ReadOptions, Shard};
 use tfarrow_index::{Dataset, DatasetOptions};
-use tfarrow_loader::{DataExtent, Order, Selection, Shuffle};
+use tfarrow_loader::{Order, Selection, Shuffle};
 
 use crate::{ConvertOptions, Error, Progress, Result, input::ChosenRecords};
 
@@ -145,12 +145,7 @@ fn selection(dataset: &Dataset, range: Range<u64>, seed: u64) -> Selection {
     if range == (0..records) {
         return Selection::All;
     }
-    let extent = DataExtent {
-        records,
-        bytes: dataset.bytes(),
-        is_slow: false,
-    };
-    let permuted = Order::new(extent, Shuffle::Global, seed, 0);
+    let permuted = Order::new(Selection::All.extent(dataset), Shuffle::Global, seed, 0);
     let mut numbers: Vec<_> = range.map(|place| permuted.record(place)).collect();
     numbers.sort_unstable();
     Selection::Some(numbers.into())
