@@ -210,13 +210,10 @@ fn seed(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
 
 /// A part of the records.
 fn fraction(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
-    let expected = || {
-        usage(
-            value.py(),
-            &format!("{name}: expected a number, such as 0.8"),
-        )
-    };
-    value.extract().map_err(|_| expected())
+    value.extract().map_err(|_| {
+        let expected = format!("{name}: expected a number, such as 0.8");
+        usage(value.py(), &expected)
+    })
 }
 
 /// Splits from a dict of names and fractions.
